@@ -1,0 +1,215 @@
+package hooks
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// hook is one registered function. All but used is fixed at registration.
+type hook struct {
+	reg        *Registration
+	fn         any // a Func[C] of the point's C
+	tools      *toolFilter
+	agents     []string
+	byAgent    bool
+	priority   int
+	seq        uint64
+	guard      bool
+	failClosed bool
+	once       bool
+	used       atomic.Bool // a once hook has had its run
+}
+
+// String describes the hook as a listing shows it.
+func (h *hook) String() string {
+	var b strings.Builder
+	b.WriteString(h.reg.Name())
+	if h.tools != nil {
+		fmt.Fprintf(&b, " tools=%q", h.tools.names)
+	}
+	if h.byAgent {
+		fmt.Fprintf(&b, " agents=%q", h.agents)
+	}
+	if h.priority != 0 {
+		fmt.Fprintf(&b, " priority=%d", h.priority)
+	}
+	switch {
+	case h.guard:
+		b.WriteString(" guard")
+	case h.failClosed:
+		b.WriteString(" fail-closed")
+	}
+	if h.once {
+		b.WriteString(" once")
+	}
+	return b.String()
+}
+
+// before says whether h runs before other in a chain: guards last, then by
+// priority, then by registration.
+func (h *hook) before(other *hook) bool {
+	switch {
+	case h.guard != other.guard:
+		return !h.guard
+	case h.priority != other.priority:
+		return h.priority > other.priority
+	}
+	return h.seq < other.seq
+}
+
+// chain is what one registry runs at one point. It never changes once it is
+// published; a nil chain is an empty one.
+type chain struct {
+	hooks []*hook // in running order
+
+	// What dispatches read is made from hooks by the first of them, so that
+	// registering many hooks one by one costs little.
+	mu     sync.Mutex // held while the lanes are made
+	made   atomic.Bool
+	main   lane // hooks that aren't guards
+	guards lane
+}
+
+// with returns the chain with h added. Only the newest chain of a registry may
+// be extended, under its mu: the new one may share the array of the old one,
+// whose readers stop at its length.
+func (ch *chain) with(h *hook) *chain {
+	if ch == nil {
+		return &chain{hooks: []*hook{h}}
+	}
+	i := sort.Search(len(ch.hooks), func(i int) bool { return h.before(ch.hooks[i]) })
+	if i == len(ch.hooks) {
+		return &chain{hooks: append(ch.hooks, h)}
+	}
+	next := make([]*hook, 0, len(ch.hooks)+1)
+	next = append(append(append(next, ch.hooks[:i]...), h), ch.hooks[i:]...)
+	return &chain{hooks: next}
+}
+
+// without returns the chain with the hook of reg left out, nil if none is
+// left. It shares nothing with ch, so that the function left out can be
+// collected.
+func (ch *chain) without(reg *Registration) *chain {
+	if ch == nil {
+		return nil
+	}
+	i := slices.IndexFunc(ch.hooks, func(h *hook) bool { return h.reg == reg })
+	if i < 0 {
+		return ch
+	}
+	if len(ch.hooks) == 1 {
+		return nil
+	}
+	next := make([]*hook, 0, len(ch.hooks)-1)
+	return &chain{hooks: append(append(next, ch.hooks[:i]...), ch.hooks[i+1:]...)}
+}
+
+func (ch *chain) registrations() []*Registration {
+	if ch == nil {
+		return nil
+	}
+	regs := make([]*Registration, len(ch.hooks))
+	for i, h := range ch.hooks {
+		regs[i] = h.reg
+	}
+	return regs
+}
+
+// prepared returns ch with its lanes made.
+func (ch *chain) prepared(p *point) *chain {
+	if !ch.made.Load() {
+		ch.makeLanes(p)
+	}
+	return ch
+}
+
+func (ch *chain) makeLanes(p *point) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.made.Load() {
+		return
+	}
+	guards := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].guard })
+	ch.main.make(p, ch.hooks[:guards])
+	ch.guards.make(p, ch.hooks[guards:])
+	ch.made.Store(true)
+}
+
+// lane is the hooks of a chain that are guards, or those that aren't, grouped
+// so that a dispatch touches only those that its tool concerns.
+type lane struct {
+	hooks []*hook // by group: always, patterns, then one per tool name
+	order []int32 // the place of hooks[i] in the running order
+	fns   any     // []Func[C], the functions of hooks
+
+	always   span            // hooks with no tool filter
+	patterns span            // hooks whose tool filter holds a pattern
+	byTool   map[string]span // hooks of each tool, by each form of its name that is known beforehand
+
+	byName bool // some hook filters by tool
+	picky  bool // some hook must be asked before it runs: a role filter, a pattern, WithOnce
+}
+
+// span is a group of a lane's hooks, in running order.
+type span struct{ lo, hi int32 }
+
+func (s span) empty() bool { return s.lo == s.hi }
+
+func (l *lane) make(p *point, hooks []*hook) {
+	var always, patterns []int32
+	groups := make(map[string][]int32) // by the name that all members share
+	var names []string                 // the keys of groups, in order of appearance
+	keys := make(map[string]string)    // each known form of a name, to its group
+	total := 0
+	for i, h := range hooks {
+		at := int32(i)
+		l.picky = l.picky || h.byAgent || h.once
+		switch {
+		case h.tools == nil:
+			always = append(always, at)
+		case h.tools.patterned:
+			patterns = append(patterns, at)
+			l.byName, l.picky = true, true
+		default:
+			l.byName = true
+			for _, n := range h.tools.parsed {
+				group := n.key()
+				members, known := groups[group]
+				if !known {
+					names = append(names, group)
+				}
+				// Two spellings of one name in one filter make one member.
+				if k := len(members); k == 0 || members[k-1] != at {
+					groups[group] = append(members, at)
+					total++
+				}
+				keys[n.raw], keys[group] = group, group
+			}
+		}
+	}
+	total += len(always) + len(patterns)
+	l.hooks, l.order = make([]*hook, 0, total), make([]int32, 0, total)
+	place := func(members []int32) span {
+		lo := int32(len(l.hooks))
+		for _, at := range members {
+			l.hooks, l.order = append(l.hooks, hooks[at]), append(l.order, at)
+		}
+		return span{lo, int32(len(l.hooks))}
+	}
+	l.always, l.patterns = place(always), place(patterns)
+	if len(names) > 0 {
+		spans := make(map[string]span, len(names))
+		for _, n := range names {
+			spans[n] = place(groups[n])
+		}
+		l.byTool = make(map[string]span, len(keys))
+		for form, group := range keys {
+			l.byTool[form] = spans[group]
+		}
+	}
+	l.fns = p.compile(l.hooks)
+}

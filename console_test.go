@@ -1,0 +1,426 @@
+package hooks_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loophooks/hooks"
+)
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+const mib = 1 << 20
+
+func consoleOn(in io.Reader) *hooks.Console { return hooks.NewConsole(in, io.Discard) }
+
+func requestLater(ctx context.Context, h hooks.HumanInput) <-chan answered {
+	c := make(chan answered, 1)
+	go func() {
+		text, err := h.RequestInput(ctx, "p", "m")
+		c <- answered{text, err}
+	}()
+	return c
+}
+
+func TestConsoleAnswerIsTheTrimmedLine(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ in, want string }{
+		{"yes\n", "yes"}, {" yes \r\n", "yes"}, {"\n", ""}, {"\r\n", ""}, {" \t \n", ""},
+		{"two words\n", "two words"}, {"да\n", "да"}, {"y\x00\n", "y\x00"},
+		{strings.Repeat("a", mib) + "\n", strings.Repeat("a", mib)},
+	} {
+		for name, in := range map[string]io.Reader{
+			"plain": strings.NewReader(tc.in), "data with EOF": iotest.DataErrReader(strings.NewReader(tc.in)),
+		} {
+			got, err := consoleOn(in).RequestInput(t.Context(), "p", "m")
+			require.NoError(t, err, name)
+			assert.True(t, tc.want == got, "%s: %.20q", name, tc.in)
+		}
+	}
+}
+
+func TestConsoleTakesNothingBehindTheLineBreak(t *testing.T) {
+	t.Parallel()
+	in := strings.NewReader("yes\nno\nrest")
+	c := consoleOn(in)
+	for _, want := range []string{"yes", "no"} {
+		got, err := c.RequestInput(t.Context(), "p", "m")
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	assert.Equal(t, len("rest"), in.Len())
+}
+
+func TestConsoleWithoutAnAnswerReturnsAnError(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("tty gone")
+	for _, tc := range []struct {
+		name string
+		in   io.Reader
+		want error
+	}{
+		{"end of input", strings.NewReader(""), io.EOF},
+		{"line cut off", strings.NewReader("yes"), io.ErrUnexpectedEOF},
+		{"line cut off, data with EOF", iotest.DataErrReader(strings.NewReader("yes")), io.ErrUnexpectedEOF},
+		{"reader's error", iotest.ErrReader(gone), gone},
+		{"reader's error in a line", io.MultiReader(strings.NewReader("yes"), iotest.ErrReader(gone)), gone},
+		{"reader that gives nothing", readerFunc(func([]byte) (int, error) { return 0, nil }), io.ErrNoProgress},
+		{"reader that panics with an error", readerFunc(func([]byte) (int, error) { panic(gone) }), gone},
+		{"reader that exits its goroutine", readerFunc(func([]byte) (int, error) { runtime.Goexit(); return 0, nil }), hooks.ErrGoexit},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := consoleOn(tc.in).RequestInput(t.Context(), "p", "m")
+			require.ErrorIs(t, err, tc.want)
+			assert.ErrorContains(t, err, "hooks: no answer: ")
+			assert.Empty(t, got)
+			for _, other := range []error{io.EOF, io.ErrUnexpectedEOF} {
+				assert.Equal(t, other == tc.want, errors.Is(err, other), "%v", other)
+			}
+		})
+	}
+}
+
+func TestConsoleReportsAReaderThatPanics(t *testing.T) {
+	t.Parallel()
+	panics := true
+	c := consoleOn(readerFunc(func(p []byte) (int, error) {
+		if panics {
+			panics = false
+			panic("secret")
+		}
+		p[0] = '\n'
+		return 1, nil
+	}))
+	_, err := c.RequestInput(t.Context(), "p", "m")
+	var p *hooks.PanicError
+	require.ErrorAs(t, err, &p)
+	assert.Equal(t, "secret", p.Value)
+	assert.Contains(t, string(p.Stack), "TestConsoleReportsAReaderThatPanics", "the stack is the reader's")
+	assert.NotContains(t, err.Error(), "secret")
+	_, err = c.RequestInput(t.Context(), "p", "m")
+	require.NoError(t, err, "the next question reads again")
+}
+
+func TestConsoleRefusesImpossibleCounts(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{-1, 2} {
+		_, err := consoleOn(readerFunc(func([]byte) (int, error) { return n, nil })).RequestInput(t.Context(), "p", "m")
+		require.ErrorContains(t, err, "impossible count")
+	}
+}
+
+func TestConsoleBoundsTheLengthOfALine(t *testing.T) {
+	t.Parallel()
+	read := 0
+	endless := readerFunc(func(p []byte) (int, error) {
+		read++
+		p[0] = 'y'
+		return 1, nil
+	})
+	c := consoleOn(endless)
+	for range 2 {
+		_, err := c.RequestInput(t.Context(), "p", "m")
+		require.ErrorContains(t, err, "longer than 1 MiB")
+	}
+	assert.Equal(t, 2*(mib+1), read)
+}
+
+func TestConsoleRestOfAFailedLineIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("tty gone")
+	for name, in := range map[string]io.Reader{
+		"too long":             strings.NewReader(strings.Repeat("a", mib+1) + "yes\nno\n"),
+		"nearly twice as long": strings.NewReader(strings.Repeat("a", 2*mib) + "\nno\n"),
+		"reader's error": io.MultiReader(strings.NewReader("well, "),
+			&failOnce{err: gone}, strings.NewReader("yes\nno\n")),
+		"reader's panic": io.MultiReader(strings.NewReader("well, "), &failOnce{}, strings.NewReader("yes\nno\n")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := consoleOn(in)
+			_, err := c.RequestInput(t.Context(), "p", "m")
+			require.Error(t, err)
+			got, err := c.RequestInput(t.Context(), "p", "m")
+			require.NoError(t, err)
+			assert.Equal(t, "no", got)
+		})
+	}
+}
+
+func TestConsoleEndOfInputInTheRestOfAFailedLineIsEndOfInput(t *testing.T) {
+	t.Parallel()
+	c := consoleOn(strings.NewReader(strings.Repeat("a", mib+1) + "yes"))
+	_, err := c.RequestInput(t.Context(), "p", "m")
+	require.ErrorContains(t, err, "longer than 1 MiB")
+	for range 2 {
+		_, err = c.RequestInput(t.Context(), "p", "m")
+		require.ErrorIs(t, err, io.EOF)
+	}
+}
+
+// failOnce fails its first Read, by a panic if it has no error, and has then
+// ended.
+type failOnce struct {
+	err  error
+	done bool
+}
+
+func (f *failOnce) Read([]byte) (int, error) {
+	if f.done {
+		return 0, io.EOF
+	}
+	f.done = true
+	if f.err == nil {
+		panic("tty gone")
+	}
+	return 0, f.err
+}
+
+func TestConsoleReadsAgainAfterEndOfInput(t *testing.T) {
+	t.Parallel()
+	for before, want := range map[string]error{"": io.EOF, "ye": io.ErrUnexpectedEOF} {
+		in := strings.NewReader(before)
+		c := consoleOn(readerFunc(func(p []byte) (int, error) { return in.Read(p) }))
+		_, err := c.RequestInput(t.Context(), "p", "m")
+		require.ErrorIs(t, err, want)
+		in = strings.NewReader("yes\n") // as a terminal goes on after ^D
+		got, err := c.RequestInput(t.Context(), "p", "m")
+		require.NoError(t, err)
+		assert.Equal(t, "yes", got)
+	}
+}
+
+func TestConsoleBearsWithAReaderThatOftenGivesNothing(t *testing.T) {
+	t.Parallel()
+	in, reads := strings.NewReader("yes\n"), 0
+	got, err := consoleOn(readerFunc(func(p []byte) (int, error) {
+		reads++
+		if reads%50 != 0 {
+			return 0, nil
+		}
+		return in.Read(p)
+	})).RequestInput(t.Context(), "p", "m")
+	require.NoError(t, err)
+	assert.Equal(t, "yes", got)
+}
+
+func TestConsoleContextDoneFromTheStartWritesAndReadsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	in := strings.NewReader("yes\n")
+	_, err := hooks.NewConsole(in, &out).RequestInput(ctx, "p", "m")
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, out.String())
+	assert.Equal(t, 4, in.Len())
+}
+
+// quiet is a ctx that is found to be done only by asking it.
+type quiet struct {
+	context.Context
+	done atomic.Bool
+}
+
+func (c *quiet) Err() error {
+	if c.done.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestConsoleContextDoneWhenTheQuestionIsWrittenReadsNothing(t *testing.T) {
+	t.Parallel()
+	ctx := &quiet{Context: t.Context()}
+	in := strings.NewReader("yes\n")
+	out := writerFunc(func(p []byte) (int, error) {
+		ctx.done.Store(true)
+		return len(p), nil
+	})
+	_, err := hooks.NewConsole(in, out).RequestInput(ctx, "p", "m")
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, 4, in.Len())
+}
+
+func TestConsolesOnUncomparableReadersWork(t *testing.T) {
+	t.Parallel()
+	got, err := consoleOn(readerFunc(strings.NewReader("yes\n").Read)).RequestInput(t.Context(), "p", "m")
+	require.NoError(t, err)
+	assert.Equal(t, "yes", got)
+}
+
+func TestConsoleLayout(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ prompt, message, want string }{
+		{"Run rm?", "[y/N]:", "Run rm?\n[y/N]: "},
+		{"Run rm?\n", "[y/N]: ", "Run rm?\n[y/N]: "},
+		{"two\nlines\r\n", "go on", "two\nlines\ngo on "},
+		{"", "name:", "name: "},
+		{"Name?", "", "Name? "},
+		{"Name?\n", "", "Name?\n"},
+		{"", "", ""},
+		{"a\tb é 中 👩‍👧", "ok", "a\tb é 中 👩‍👧\nok "},
+		{"rm\x1b[2K\rls", "\x07\x7f", `rm\x1b[2K\x0dls` + "\n" + `\x07\x7f `},
+		{"\u009b2K \x9b2K", "gpj.\u202eexe\u2066", `\x9b2K \x9b2K` + "\n" + `gpj.\u202eexe\u2066 `},
+	} {
+		var out strings.Builder
+		_, err := hooks.NewConsole(strings.NewReader("\n"), &out).RequestInput(t.Context(), tc.prompt, tc.message)
+		require.NoError(t, err)
+		assert.Equal(t, tc.want, out.String())
+	}
+}
+
+func TestConsoleWritesAQuestionInOneWrite(t *testing.T) {
+	t.Parallel()
+	writes := 0
+	out := writerFunc(func(p []byte) (int, error) { writes++; return len(p), nil })
+	_, err := hooks.NewConsole(strings.NewReader("\n"), out).RequestInput(t.Context(), "p", "m")
+	require.NoError(t, err)
+	assert.Equal(t, 1, writes)
+}
+
+func TestConsoleStartsANewLineAfterAQuestionThatWasNotAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := newTyping()
+		var out strings.Builder
+		c := hooks.NewConsole(in, &out)
+		cancelled(t, c)
+		for range 2 {
+			q := requestLater(t.Context(), c)
+			synctest.Wait()
+			in.enter(t, "yes\n")
+			require.NoError(t, (<-q).err)
+		}
+		assert.Equal(t, "p\nm "+"\np\nm "+"p\nm ", out.String())
+	})
+}
+
+func TestConsoleWriteFailures(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("tty gone")
+	for name, tc := range map[string]struct {
+		out  writerFunc
+		want error
+	}{
+		"error":       {func([]byte) (int, error) { return 0, gone }, gone},
+		"short write": {func(p []byte) (int, error) { return len(p) - 1, nil }, io.ErrShortWrite},
+		"panic":       {func([]byte) (int, error) { panic(gone) }, gone},
+		"exit":        {func([]byte) (int, error) { runtime.Goexit(); return 0, nil }, hooks.ErrGoexit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := strings.NewReader("yes\n")
+			c := hooks.NewConsole(in, tc.out)
+			for range 2 {
+				got, err := c.RequestInput(t.Context(), "p", "m")
+				require.ErrorIs(t, err, tc.want)
+				assert.Empty(t, got)
+			}
+			assert.Equal(t, 4, in.Len(), "a question that nobody saw reads no answer")
+		})
+	}
+}
+
+func TestConsoleBlockedWriteEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := strings.NewReader("yes\n")
+		shown, out := io.Pipe()
+		c := hooks.NewConsole(in, out)
+		for range 2 { // the second waits for the first one's Write
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := c.RequestInput(ctx, "p", "m")
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+		assert.Equal(t, 4, in.Len())
+		var text []byte
+		var wg sync.WaitGroup
+		wg.Go(func() { text, _ = io.ReadAll(shown) })
+		got, err := c.RequestInput(t.Context(), "p", "m")
+		require.NoError(t, err)
+		assert.Equal(t, "yes", got)
+		require.NoError(t, out.Close())
+		wg.Wait()
+		assert.Equal(t, "p\nm "+"\np\nm ", string(text), "what was never begun is not written")
+	})
+}
+
+func TestNewConsoleRefusesNil(t *testing.T) {
+	t.Parallel()
+	assert.PanicsWithValue(t, "hooks: NewConsole: the reader is nil", func() { hooks.NewConsole(nil, io.Discard) })
+	assert.PanicsWithValue(t, "hooks: NewConsole: the writer is nil", func() { hooks.NewConsole(strings.NewReader(""), nil) })
+}
+
+func TestConsoleNotMadeWithNewConsoleReturnsAnError(t *testing.T) {
+	t.Parallel()
+	for _, c := range []*hooks.Console{nil, {}} {
+		_, err := c.RequestInput(t.Context(), "p", "m")
+		require.ErrorContains(t, err, "not made with NewConsole")
+	}
+}
+
+func FuzzConsoleAnswer(f *testing.F) {
+	for _, s := range []string{"", "\n", "yes\n", "yes", " yes \r\nno\n", "\xff\x00\n\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		in := strings.NewReader(s)
+		c := consoleOn(in)
+		for rest := s; ; {
+			line, after, whole := strings.Cut(rest, "\n")
+			got, err := c.RequestInput(t.Context(), "p", "m")
+			if !whole {
+				want := io.ErrUnexpectedEOF
+				if line == "" {
+					want = io.EOF
+				}
+				require.ErrorIs(t, err, want)
+				require.Empty(t, got)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, strings.TrimSpace(line), got)
+			require.Equal(t, len(after), in.Len())
+			rest = after
+		}
+	})
+}
+
+func FuzzConsoleQuestionHasNothingATerminalObeys(f *testing.F) {
+	f.Add("Run rm?", "[y/N]")
+	f.Add("\x1b[2K\r\u202e", "\x9b\u0085\r\n")
+	f.Fuzz(func(t *testing.T, prompt, message string) {
+		var out strings.Builder
+		_, err := hooks.NewConsole(strings.NewReader("\n"), &out).RequestInput(t.Context(), prompt, message)
+		require.NoError(t, err)
+		require.True(t, utf8.ValidString(out.String()))
+		for _, r := range out.String() {
+			if r != '\n' && r != '\t' {
+				require.False(t, unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r), "%q", r)
+			}
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package hooks
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+// Caller says on whose behalf something is done. It is embedded in every
+// context, is plain data and may be copied; all of it may be unset. The `any`
+// fields are the framework's own objects, for hooks that know them.
+type Caller struct {
+	RunID     string
+	AgentRole string
+	Agent     any
+	Task      any
+	Crew      any
+	Flow      any
+}
+
+// AgentRoleName returns AgentRole. It is what [WithAgents] looks at.
+func (c Caller) AgentRoleName() string { return c.AgentRole }
+
+func (c *Caller) hookCaller() *Caller { return c }
+
+// callers is set, for good, when a ctx first carries a Caller.
+var callers atomic.Bool
+
+// WithCaller returns a ctx that carries c: the seams opened under it fill with
+// it what is unset in their own Caller. [RunExecution] and [RunStep] do so for
+// their bodies.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	callers.Store(true)
+	return context.WithValue(nonNil(ctx), callerKey, &c)
+}
+
+// CallerFrom returns the Caller that ctx carries, the zero one if none.
+func CallerFrom(ctx context.Context) Caller {
+	if ctx == nil || !callers.Load() {
+		return Caller{}
+	}
+	if c, ok := ctx.Value(callerKey).(*Caller); ok {
+		return *c
+	}
+	return Caller{}
+}
+
+// fill sets what is unset in c from outer.
+func (c *Caller) fill(outer Caller) {
+	fillString(&c.RunID, outer.RunID)
+	fillString(&c.AgentRole, outer.AgentRole)
+	fillAny(&c.Agent, outer.Agent)
+	fillAny(&c.Task, outer.Task)
+	fillAny(&c.Crew, outer.Crew)
+	fillAny(&c.Flow, outer.Flow)
+}
+
+func fillString(s *string, outer string) {
+	if *s == "" {
+		*s = outer
+	}
+}
+
+func fillAny(a *any, outer any) {
+	if *a == nil {
+		*a = outer
+	}
+}
+
+func (c *Caller) unset() bool {
+	return c.RunID == "" && c.AgentRole == "" && c.Agent == nil && c.Task == nil && c.Crew == nil && c.Flow == nil
+}
+
+// callerOf returns who makes the call that c is the context of.
+func callerOf(ctx context.Context, c any) Caller {
+	caller := CallerFrom(ctx)
+	if own, ok := c.(interface{ hookCaller() *Caller }); ok {
+		filled := *own.hookCaller()
+		filled.fill(caller)
+		return filled
+	}
+	return caller
+}
+
+// Values lets a pre hook leave something for the post hook of the same call,
+// such as a start time, without putting it into what the tool or model gets.
+// Every context embeds one; it belongs to that one call. The zero Values is
+// ready to use, and its methods are safe for concurrent use.
+type Values struct {
+	mu   sync.Mutex
+	now  map[any]any
+	past map[any]any // left by a use that has ended; gone when the next begins
+}
+
+// Put sets the value of key, which must be comparable. Use a key of a type of
+// your own, as for [context.WithValue].
+func (v *Values) Put(key, value any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.now == nil {
+		v.now = make(map[any]any)
+	}
+	v.now[key] = value
+}
+
+// Get returns the value of key and whether it was put.
+func (v *Values) Get(key any) (any, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if value, ok := v.now[key]; ok {
+		return value, true
+	}
+	value, ok := v.past[key]
+	return value, ok
+}
+
+// begin forgets what an earlier use left, but not what was put since.
+func (v *Values) begin() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.past = nil
+}
+
+// end leaves the values readable until the next use begins.
+func (v *Values) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.past == nil {
+		v.past = v.now
+	} else {
+		maps.Copy(v.past, v.now)
+	}
+	v.now = nil
+}
+
+// Status is how far an [Execution] has come.
+type Status string
+
+// The states of an execution.
+const (
+	StatusRunning   Status = "running" // also of one that was interrupted, see PassThrough
+	StatusCompleted Status = "completed"
+	StatusFailed    Status = "failed"
+)
+
+// Execution is the context of [ExecutionStart], [Input], [Output] and
+// [ExecutionEnd]: one run of an agent, a crew or a flow.
+type Execution struct {
+	Caller
+	Values
+	Inputs map[string]any // never nil for a hook
+	Output any            // the final result; nil when the execution failed
+	Status Status
+	Err    error // why it failed
+}
+
+func (x *Execution) ready(InterceptionPoint) {
+	if x.Inputs == nil {
+		x.Inputs = make(map[string]any)
+	}
+}
+
+func (x *Execution) payload(p InterceptionPoint) any {
+	switch p {
+	case ExecutionStart.Name(), Input.Name():
+		return x.Inputs
+	case Output.Name(), ExecutionEnd.Name():
+		return x.Output
+	}
+	return payloads{x.Inputs, x.Output}
+}
+
+// StepKind says what a [Step] is.
+type StepKind string
+
+// The kinds of steps.
+const (
+	StepTask       StepKind = "task"
+	StepFlowMethod StepKind = "flow_method"
+	StepTurn       StepKind = "turn" // one round of model call and tool calls; its Input is a *Turn
+)
+
+// Step is the context of [PreStep] and [PostStep].
+type Step struct {
+	Caller
+	Values
+	Kind   StepKind
+	Name   string
+	Input  any
+	Output any
+	Err    error // why it failed
+}
+
+func (s *Step) payload(p InterceptionPoint) any {
+	switch p {
+	case PreStep.Name():
+		return s.Input
+	case PostStep.Name():
+		return s.Output
+	}
+	return payloads{s.Input, s.Output}
+}

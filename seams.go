@@ -1,0 +1,454 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
+
+// A seam is the passage of an operation through its pre point, its body and
+// its post point. The rules that all seams share stand here; those of the
+// tool seam, which turns refusals into results, in seams_tool.go.
+//
+// A pre point that passes is followed by its post point exactly once, whatever
+// the body does. Where the body failed, an abort of the post hooks is ignored
+// and the original error or panic goes on unchanged.
+type seam struct {
+	ctx   context.Context // what the body gets
+	outer *nest           // the hooks that the seam was opened in
+	inner *nest           // what this seam's own hooks get, once it has any
+	fatal error           // ends the tool seam with this error instead of a result
+}
+
+// open begins a seam on a context c whose Caller is caller, nil if it has
+// none. It fails inside a nest that is too deep and when ctx is done: no point
+// fires for work that will not happen.
+func open(ctx context.Context, caller *Caller) (seam, error) {
+	ctx = nonNil(ctx)
+	if caller != nil && callers.Load() {
+		caller.fill(CallerFrom(ctx))
+	}
+	s := seam{ctx: ctx, outer: nestOf(ctx)}
+	if err := s.outer.enter(); err != nil {
+		return s, err
+	}
+	return s, ctx.Err()
+}
+
+// fire dispatches p. A nest that has grown too deep fails here even if the
+// hook that found out kept it to itself.
+func fire[C any](s *seam, ctx context.Context, p Point[C], c *C) error {
+	if p.p == nil {
+		return misuse(nil)
+	}
+	if p.p.unused() || !p.p.enabled(ctx) {
+		return nil
+	}
+	if s.inner == nil {
+		s.inner = s.outer.inside(ctx)
+	} else if s.inner.Context != ctx {
+		again := s.outer.inside(ctx)
+		again.root = s.inner.root
+		s.inner = again
+	}
+	err := dispatch[C](s.inner, p.p, c)
+	if fault := s.inner.fault(p.p.name); fault != nil {
+		return fault
+	}
+	return err
+}
+
+// firePost dispatches a post point. It gets a live ctx, since the audit of a
+// cancelled run has to be written too.
+func firePost[C any](s *seam, p Point[C], c *C) error {
+	ctx := s.ctx
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return fire(s, ctx, p, c)
+}
+
+// PassThrough marks an error that a body returns as control flow of the
+// framework, such as an interrupt, and not a failure: the seam returns err as
+// it is, sets the context's Err to it, fills in no result and ignores aborts of
+// the post hooks. It marks err for the innermost seam only. A nil err gives
+// nil.
+func PassThrough(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &passThrough{err}
+}
+
+type passThrough struct{ error }
+
+func (p *passThrough) Unwrap() error { return p.error }
+
+// verdict decides what a seam returns, once its post hooks have run: err is
+// what the body returned, unmarked, and post what the post point returned.
+func verdict(err, post error) error {
+	switch {
+	case err == nil:
+		return post
+	case post != nil && errors.Is(post, ErrTooDeep):
+		return errors.Join(err, post)
+	}
+	return err
+}
+
+// unmark takes the mark of PassThrough off an error.
+func unmark(err error) (error, bool) {
+	if p, ok := err.(*passThrough); ok {
+		return p.error, true
+	}
+	return err, false
+}
+
+// runBody runs body and then end, exactly once on every way out. A panic goes
+// on after end with the value it had, unless the seam keeps it; an exit of the
+// goroutine always goes on.
+func runBody[C any](s seam, c *C, body Func[C], end func(seam, *C, error) error, keepPanic bool) error {
+	left := false
+	defer func() {
+		if !left {
+			_ = end(s, c, ErrGoexit) // there is nobody left to return it to
+		}
+	}()
+	err, panicked := callBody(s.ctx, c, body)
+	left = true
+	if panicked == nil {
+		return end(s, c, err)
+	}
+	err = end(s, c, panicked)
+	if keepPanic {
+		return err
+	}
+	panic(panicked.Value)
+}
+
+func callBody[C any](ctx context.Context, c *C, body Func[C]) (err error, _ *PanicError) {
+	var r recovery
+	func() {
+		defer r.catch()
+		err = body(ctx, c)
+		r.returned = true
+	}()
+	return err, r.panicked
+}
+
+// ender makes the end function of a Begin form: it runs end once, and returns
+// the same error however often it is called. A call from inside the running
+// end, by a post hook, returns the error it was given.
+func ender[C any](s seam, c *C, end func(seam, *C, error) error) func(error) error {
+	var begun atomic.Bool
+	var result atomic.Pointer[error]
+	return func(err error) error {
+		if !begun.CompareAndSwap(false, true) {
+			if r := result.Load(); r != nil {
+				return *r
+			}
+			return err
+		}
+		err = end(s, c, err)
+		result.Store(&err)
+		return err
+	}
+}
+
+func noBody(p *point) error {
+	return fmt.Errorf("hooks: %s: the body is nil; there is nothing to run", p.name)
+}
+
+// noEnd is the end of a seam that was not opened.
+func noEnd(err error) func(error) error { return func(error) error { return err } }
+
+// Run runs body between the points pre and post of a framework's own, with the
+// guarantees of the seams of this package: an abort at pre is returned and
+// body doesn't run; otherwise post fires exactly once, whatever body does. A C
+// with SetHookError(error) is told of a failure before post fires. Run returns
+// body's error unchanged, or the abort of post, or an error for a nil c. When
+// ctx is done on entry no point fires and ctx.Err() is returned; when it is
+// done after pre, body doesn't run and post fires.
+func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) error {
+	switch {
+	case pre.p == nil || post.p == nil:
+		return misuse(nil)
+	case c == nil:
+		return misuse(pre.p)
+	case body == nil:
+		return noBody(pre.p)
+	}
+	var caller *Caller
+	if own, ok := any(c).(interface{ hookCaller() *Caller }); ok {
+		caller = own.hookCaller()
+	}
+	s, err := open(ctx, caller)
+	if err != nil {
+		return err
+	}
+	setErr := func(err error) {
+		if told, ok := any(c).(interface{ SetHookError(error) }); ok {
+			told.SetHookError(err)
+		}
+	}
+	end := func(s seam, c *C, err error) error {
+		err, _ = unmark(err)
+		if err != nil {
+			setErr(err)
+		}
+		return verdict(err, firePost(&s, post, c))
+	}
+	if err := fire(&s, s.ctx, pre, c); err != nil {
+		return err
+	}
+	if err := s.ctx.Err(); err != nil {
+		return end(s, c, err)
+	}
+	return runBody(s, c, body, end, false)
+}
+
+// BeginModel fires [PreModelCall]. A non-nil error means blocked: there is no
+// body and no end. Otherwise call the model under the ctx returned, unless
+// m.Answered, and give its error to end, which fires [PostModelCall] once and
+// returns what [RunModel] would. Defer end where the body may panic.
+func BeginModel(ctx context.Context, m *ModelCall) (context.Context, func(error) error, error) {
+	s, err := beginModel(ctx, m)
+	if err != nil {
+		return nonNil(ctx), noEnd(err), err
+	}
+	return s.ctx, ender(s, m, endModel), nil
+}
+
+// RunModel runs a model call: [PreModelCall], body, [PostModelCall]. A blocked
+// call returns the [*HookAborted] and fires no post point; an answered one
+// skips body. Body sends m.Messages with the tools of m.Tools and sets
+// m.Response, m.ToolCalls, m.RawResponse and m.Usage; a failure is returned
+// unchanged after the post hooks. Messages and Tools are copied first where
+// there are pre hooks, so that the framework's own arrays are never written.
+//
+// Post hooks see the joined text of a streamed answer: a loop that must not
+// show unredacted text has to hold the stream back until RunModel returns.
+// When ctx is done on entry no point fires and ctx.Err() is returned; when it
+// is done after the pre hooks, body doesn't run and the post point fires.
+func RunModel(ctx context.Context, m *ModelCall, body func(context.Context, *ModelCall) error) error {
+	if body == nil {
+		return noBody(PreModelCall.p)
+	}
+	s, err := beginModel(ctx, m)
+	if err != nil {
+		return err
+	}
+	if m.answered {
+		return endModel(s, m, nil)
+	}
+	return runBody(s, m, body, endModel, false)
+}
+
+func beginModel(ctx context.Context, m *ModelCall) (seam, error) {
+	if m == nil {
+		return seam{}, misuse(PreModelCall.p)
+	}
+	m.reset()
+	s, err := open(ctx, &m.Caller)
+	if err != nil {
+		m.Err = err
+		return s, err
+	}
+	if Enabled(s.ctx, PreModelCall) {
+		m.Messages, m.Tools = slices.Clone(m.Messages), slices.Clone(m.Tools)
+	}
+	if err := fire(&s, s.ctx, PreModelCall, m); err != nil {
+		m.answered = false
+		m.clearResponse()
+		m.Err = err
+		m.Values.end()
+		return s, err
+	}
+	if m.answered {
+		return s, nil
+	}
+	m.clearResponse()
+	if err := s.ctx.Err(); err != nil {
+		return s, endModel(s, m, err)
+	}
+	return s, nil
+}
+
+func endModel(s seam, m *ModelCall, err error) error {
+	defer m.Values.end()
+	err, _ = unmark(err)
+	if err != nil {
+		m.Err = err
+	}
+	post := firePost(&s, PostModelCall, m)
+	if err == nil && post != nil {
+		m.Err = post
+	}
+	return verdict(err, post)
+}
+
+// BeginStep fires [PreStep]. A non-nil error means blocked: there is no body
+// and no end. Otherwise give the body's error to end, which fires [PostStep]
+// once and returns what [RunStep] would. Defer end where the body may panic.
+func BeginStep(ctx context.Context, st *Step) (context.Context, func(error) error, error) {
+	s, err := beginStep(ctx, st)
+	if err != nil {
+		return nonNil(ctx), noEnd(err), err
+	}
+	return s.ctx, ender(s, st, endStep), nil
+}
+
+// RunStep runs a task, a flow method or a turn: [PreStep], body, [PostStep]. A
+// blocked step returns the [*HookAborted] and fires no post point. Body sets
+// st.Output, which the post hooks may replace; a failure is returned unchanged
+// after them. Under body, ctx carries the step's Caller. A ctx that is done is
+// treated as by [RunModel].
+func RunStep(ctx context.Context, st *Step, body func(context.Context, *Step) error) error {
+	if body == nil {
+		return noBody(PreStep.p)
+	}
+	s, err := beginStep(ctx, st)
+	if err != nil {
+		return err
+	}
+	return runBody(s, st, body, endStep, false)
+}
+
+func beginStep(ctx context.Context, st *Step) (seam, error) {
+	if st == nil {
+		return seam{}, misuse(PreStep.p)
+	}
+	st.Output, st.Err = nil, nil
+	st.Values.begin()
+	s, err := open(carry(ctx, &st.Caller), &st.Caller)
+	if err != nil {
+		st.Err = err
+		return s, err
+	}
+	if err := fire(&s, s.ctx, PreStep, st); err != nil {
+		st.Output, st.Err = nil, err
+		st.Values.end()
+		return s, err
+	}
+	s.ctx = carry(s.ctx, &st.Caller) // what a hook set counts too
+	if err := s.ctx.Err(); err != nil {
+		return s, endStep(s, st, err)
+	}
+	return s, nil
+}
+
+func endStep(s seam, st *Step, err error) error {
+	defer st.Values.end()
+	err, _ = unmark(err)
+	if err != nil {
+		st.Err = err
+	}
+	post := firePost(&s, PostStep, st)
+	if err == nil && post != nil {
+		st.Err = post
+	}
+	return verdict(err, post)
+}
+
+// carry returns a ctx that carries c, filled from what ctx carries already.
+// It costs nothing where c says nothing new.
+func carry(ctx context.Context, c *Caller) context.Context {
+	if c.unset() {
+		return ctx
+	}
+	outer := CallerFrom(ctx)
+	c.fill(outer)
+	if c.RunID == outer.RunID && c.AgentRole == outer.AgentRole && identical(c.Agent, outer.Agent) &&
+		identical(c.Task, outer.Task) && identical(c.Crew, outer.Crew) && identical(c.Flow, outer.Flow) {
+		return ctx
+	}
+	return WithCaller(ctx, *c)
+}
+
+// BeginExecution fires [ExecutionStart] and [Input]. A non-nil error means
+// blocked: there is no body and no end (after an abort at Input,
+// [ExecutionEnd] has fired). Otherwise set x.Output and give the body's error
+// to end, which fires [Output] and ExecutionEnd once and returns what
+// [RunExecution] would. Defer end where the body may panic.
+func BeginExecution(ctx context.Context, x *Execution) (context.Context, func(error) error, error) {
+	s, err := beginExecution(ctx, x)
+	if err != nil {
+		return nonNil(ctx), noEnd(err), err
+	}
+	return s.ctx, ender(s, x, endExecution), nil
+}
+
+// RunExecution runs an execution: [ExecutionStart], [Input], body, [Output],
+// [ExecutionEnd]. If ExecutionStart aborts, nothing was opened and there is no
+// end. After that ExecutionEnd fires exactly once on every way out, with
+// StatusFailed and Err unless all went well; then an abort by it is returned
+// and doesn't fire it again. The final value is x.Output, nil after a failure.
+// Under body, ctx carries the execution's Caller. Nested and concurrent
+// executions pair their start and end by call.
+//
+// When ctx is done on entry no point fires and ctx.Err() is returned; when it
+// is done before body, body doesn't run and ExecutionEnd fires. A body that
+// returns [PassThrough] leaves the status at StatusRunning: it was
+// interrupted and has not failed.
+func RunExecution(ctx context.Context, x *Execution, body func(context.Context, *Execution) error) error {
+	if body == nil {
+		return noBody(ExecutionStart.p)
+	}
+	s, err := beginExecution(ctx, x)
+	if err != nil {
+		return err
+	}
+	return runBody(s, x, body, endExecution, false)
+}
+
+func beginExecution(ctx context.Context, x *Execution) (seam, error) {
+	if x == nil {
+		return seam{}, misuse(ExecutionStart.p)
+	}
+	x.Status, x.Output, x.Err = StatusRunning, nil, nil
+	x.Values.begin()
+	s, err := open(carry(ctx, &x.Caller), &x.Caller)
+	if err == nil {
+		err = fire(&s, s.ctx, ExecutionStart, x)
+	}
+	if err != nil {
+		x.Status, x.Output, x.Err = StatusFailed, nil, err
+		x.Values.end()
+		return s, err
+	}
+	err = fire(&s, s.ctx, Input, x)
+	s.ctx = carry(s.ctx, &x.Caller) // what a hook set counts too
+	if err == nil {
+		err = s.ctx.Err()
+	}
+	if err != nil {
+		return s, endExecution(s, x, err)
+	}
+	return s, nil
+}
+
+func endExecution(s seam, x *Execution, err error) error {
+	defer x.Values.end()
+	err, pass := unmark(err)
+	if pass {
+		x.Err = err
+		return verdict(err, firePost(&s, ExecutionEnd, x))
+	}
+	if err == nil {
+		err = firePost(&s, Output, x)
+	}
+	if err != nil {
+		x.fail(err)
+		return verdict(err, firePost(&s, ExecutionEnd, x))
+	}
+	x.Status = StatusCompleted
+	if err = firePost(&s, ExecutionEnd, x); err != nil {
+		x.fail(err)
+	}
+	return err
+}
+
+// fail leaves no output behind that a veto was meant to hold back.
+func (x *Execution) fail(err error) { x.Status, x.Output, x.Err = StatusFailed, nil, err }

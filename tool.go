@@ -1,0 +1,141 @@
+package hooks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// ToolCall is the context of [PreToolCall] and [PostToolCall]: one and the
+// same value goes through both.
+type ToolCall struct {
+	Caller
+	Values
+	ID        string
+	Name      string
+	Tool      any            // the framework's own tool; nil for a name it doesn't know
+	Input     map[string]any // never nil for a hook
+	Result    string         // what the model reads
+	Parts     []Part         // of a result that is more than text
+	RawResult any            // the tool's own typed value; untouched by a replaced Result
+	Blocked   *HookAborted   // why the call was blocked, or its result withheld
+	Err       error          // why the call failed; set to nil by a post hook, the call is recovered
+
+	answered bool
+	run      bool  // the pre hooks let the body run
+	ran      bool  // the body did run
+	argErr   error // what SetArguments found wrong
+	body     toolResult
+}
+
+// toolResult is a result as the body left it.
+type toolResult struct {
+	known  bool
+	result string
+	parts  []Part
+}
+
+// ToolName returns Name. It is what [WithTools] looks at.
+func (t *ToolCall) ToolName() string { return t.Name }
+
+// Answer gives a ready result at [PreToolCall]: the tool is not run and the
+// model reads text. Later pre hooks still run, and one of them may still
+// abort.
+func (t *ToolCall) Answer(text string) { t.Result, t.Parts, t.answered = text, nil, true }
+
+// Answered reports whether a hook gave a ready result.
+func (t *ToolCall) Answered() bool { return t.answered }
+
+// ShouldRun reports, after [BeginTool], whether the tool is to be run: the call
+// was neither blocked nor answered, its arguments could be read and ctx isn't
+// done.
+func (t *ToolCall) ShouldRun() bool { return t.run }
+
+// Ran reports whether the tool was run.
+func (t *ToolCall) Ran() bool { return t.ran }
+
+// IsError reports whether the loop should mark the result as an error for the
+// model: the call was blocked, withheld or failed.
+func (t *ToolCall) IsError() bool { return t.Blocked != nil || t.Err != nil }
+
+// ResultEdited reports whether Result or Parts are no longer what the tool
+// returned. Then nothing structured that was made beside them, RawResult
+// included, may reach the model.
+func (t *ToolCall) ResultEdited() bool {
+	return t.Blocked != nil ||
+		t.body.known && (t.Result != t.body.result || !slices.EqualFunc(t.Parts, t.body.parts, samePart))
+}
+
+// EditText replaces the text of the result by f of it, part by part. Changed
+// parts are copied first and lose their Native, which holds the old text.
+func (t *ToolCall) EditText(f func(string) string) {
+	t.Result, t.Parts = editText(t.Result, t.Parts, f)
+}
+
+// SetArguments sets Input from the JSON that a model wrote. It is strict, so
+// that a guard and the tool see the same: raw must hold one object and nothing
+// else, with no key twice. Numbers become float64, or [json.Number] where that
+// would lose digits. After an error Input is empty, and the seams don't run
+// the tool: the model reads what is wrong.
+func (t *ToolCall) SetArguments(raw string) error {
+	t.Input, t.argErr = parseArguments(raw)
+	if t.argErr != nil {
+		return fmt.Errorf("hooks: %w", t.argErr)
+	}
+	return nil
+}
+
+// Arguments returns Input as JSON, with its keys sorted. It fails for values
+// that JSON can't hold.
+func (t *ToolCall) Arguments() (string, error) {
+	raw, err := formatArguments(t.Input)
+	if err != nil {
+		return "", fmt.Errorf("hooks: %w", err)
+	}
+	return raw, nil
+}
+
+// RequestHumanInput asks a person and returns the trimmed answer. It fails
+// when ctx is done and at the end of input, which is never a yes: a hook that
+// asks for approval should be a guard or fail-closed, so that an unanswered
+// question doesn't let the call through. See [WithHumanInput] and
+// [SetHumanInput] for who is asked.
+func (t *ToolCall) RequestHumanInput(ctx context.Context, prompt, message string) (string, error) {
+	return requestHumanInput(ctx, prompt, message)
+}
+
+func (t *ToolCall) ready(p InterceptionPoint) {
+	if t.Input == nil {
+		t.Input = make(map[string]any)
+	}
+	if p == PostToolCall.p.name {
+		t.body = toolResult{known: true, result: t.Result, parts: slices.Clone(t.Parts)}
+	}
+}
+
+func (t *ToolCall) payload(p InterceptionPoint) any {
+	before := payloads{t.Input, t.answered}
+	after := payloads{t.Result, t.Parts}
+	switch p {
+	case PreToolCall.Name():
+		if t.answered {
+			before = append(before, t.Result)
+		}
+		return before
+	case PostToolCall.Name():
+		return after
+	}
+	return append(before, after...)
+}
+
+// reset clears what an earlier use left, but not what SetArguments found: that
+// belongs to the use that begins.
+func (t *ToolCall) reset() {
+	t.answered, t.run, t.ran = false, false, false
+	t.Blocked, t.Err = nil, nil
+	t.clearResult()
+	t.body = toolResult{}
+	t.Values.begin()
+}
+
+func (t *ToolCall) clearResult() { t.Result, t.Parts, t.RawResult = "", nil, nil }
