@@ -72,6 +72,7 @@ type chain struct {
 	made   atomic.Bool
 	main   lane // hooks that aren't guards
 	guards lane
+	direct bool // no guards, and no hook must be asked before it runs
 }
 
 // with returns the chain with h added. Only the newest chain of a registry may
@@ -136,6 +137,7 @@ func (ch *chain) makeLanes(p *point) {
 	guards := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].guard })
 	ch.main.make(p, ch.hooks[:guards])
 	ch.guards.make(p, ch.hooks[guards:])
+	ch.direct = guards == len(ch.hooks) && !ch.main.picky
 	ch.made.Store(true)
 }
 

@@ -56,17 +56,23 @@ func misuse(p *point) error {
 	return fmt.Errorf("hooks: %s: the context is nil; give the hooks one to look at", p.name)
 }
 
-// dispatch is Dispatch for a point that may have hooks.
+// dispatch is Dispatch for a point that may have hooks. It takes the shortest
+// way for what most processes have: hooks of the default registry, with or
+// without tool filters, and nobody who watches.
 func dispatch[C any](ctx context.Context, p *point, c *C) error {
+	ctx = nonNil(ctx)
 	std := p.std.Load()
-	if std != nil && !p.scoped.Load() && !observed.Load() {
-		std.prepared(p)
-		if m := &std.main; !m.byName && !m.picky && len(std.guards.hooks) == 0 {
-			readyFor(p, c)
-			return runAll(nonNil(ctx), p, m.hooks, m.fns.([]Func[C]), c)
-		}
+	if std == nil || p.scoped.Load() || observed.Load() || !std.prepared(p).direct {
+		return dispatchAny(ctx, p, std, c)
 	}
-	return dispatchAny(nonNil(ctx), p, std, c)
+	readyFor(p, c)
+	l := &std.main
+	if !l.byName {
+		return runAll(ctx, p, l.hooks, l.fns.([]Func[C]), c)
+	}
+	var s subject
+	s.name = toolOf(c)
+	return runLane(ctx, p, l, &s, nil, c)
 }
 
 // nonNil spares hooks a nil ctx, on which every method panics.
@@ -79,30 +85,34 @@ func nonNil(ctx context.Context) context.Context {
 
 // readyFor makes c fit to be seen by hooks: no nil maps.
 func readyFor[C any](p *point, c *C) {
-	if p.readied {
-		any(c).(readier).ready(p.name)
+	if !p.readied {
+		return
+	}
+	switch c := any(c).(type) {
+	case *ToolCall: // needs no dynamic look-up
+		c.ready(p.name)
+	case readier:
+		c.ready(p.name)
 	}
 }
 
 // maxInline is how many registries a dispatch can have without an allocation.
 const maxInline = 8
 
-// dispatchAny dispatches with filters, scopes, guards and observers.
+// dispatchAny dispatches with scopes, guards, every filter and observers.
 func dispatchAny[C any](ctx context.Context, p *point, std *chain, c *C) error {
 	var inline [maxInline]*chain
 	chains := inline[:0]
 	if std != nil {
 		chains = append(chains, std.prepared(p))
 	}
-	var watchers []*Observer
-	if observed.Load() {
-		watchers = watchersOf(ctx)
+	var scopes []*Registry
+	if p.scoped.Load() || observed.Load() {
+		scopes = scopesOf(ctx)
 	}
-	if p.scoped.Load() {
-		for _, r := range scopesOf(ctx) {
-			if ch := r.chain(p); ch != nil {
-				chains = append(chains, ch.prepared(p))
-			}
+	for _, r := range scopes {
+		if ch := r.chain(p); ch != nil {
+			chains = append(chains, ch.prepared(p))
 		}
 	}
 	if len(chains) == 0 {
@@ -111,17 +121,22 @@ func dispatchAny[C any](ctx context.Context, p *point, std *chain, c *C) error {
 	readyFor(p, c)
 	var s subject
 	if p.hasTool {
-		s.name = any(c).(toolNamer).ToolName()
+		s.name = toolOf(c)
 	}
 	if p.hasRole {
-		s.role = any(c).(roleNamer).AgentRoleName()
+		s.role = roleOf(c)
 	}
-	if len(watchers) == 0 {
-		return runChains(ctx, p, chains, &s, nil, c)
+	if observed.Load() {
+		if watchers := watchersOf(scopes); len(watchers) > 0 {
+			return runObserved(ctx, p, chains, &s, newRecorder(ctx, p, c, watchers, &s), c)
+		}
 	}
-	rec := newRecorder(ctx, p, c, watchers, &s)
+	return runChains(ctx, p, chains, &s, nil, c)
+}
+
+func runObserved[C any](ctx context.Context, p *point, chains []*chain, s *subject, rec *recorder, c *C) error {
 	defer rec.send() // when a hook ends the goroutine too
-	err := runChains(ctx, p, chains, &s, rec, c)
+	err := runChains(ctx, p, chains, s, rec, c)
 	rec.done = true
 	return err
 }

@@ -77,6 +77,31 @@ func (l *lane) ofTool(tool *subject) span {
 	return span{}
 }
 
+// toolOf returns the name of the tool that c is about, "" for none. The type
+// of this package comes first, since it needs no dynamic look-up.
+func toolOf(c any) string {
+	switch c := c.(type) {
+	case *ToolCall:
+		return c.Name
+	case toolNamer:
+		return c.ToolName()
+	}
+	return ""
+}
+
+// roleOf returns the role of the agent that c is about, "" for none.
+func roleOf(c any) string {
+	switch c := c.(type) {
+	case *ToolCall:
+		return c.AgentRole
+	case *ModelCall:
+		return c.AgentRole
+	case roleNamer:
+		return c.AgentRoleName()
+	}
+	return ""
+}
+
 // subject is what filters look at, as it was when the dispatch began.
 type subject struct {
 	name   string // the tool's

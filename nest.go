@@ -27,7 +27,7 @@ type nest struct {
 }
 
 func (n *nest) Value(key any) any {
-	if key == any(nestKey) {
+	if k, ok := key.(*ctxKey); ok && k == nestKey {
 		return n
 	}
 	return n.Context.Value(key)

@@ -6,13 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// ctxKey is the type of this package's context keys.
-type ctxKey int
+// ctxKey is the type of this package's context keys. Pointers compare faster
+// than values behind an interface do.
+type ctxKey struct{ name string }
 
-const (
-	scopesKey ctxKey = iota
-	nestKey
-	callerKey
+var (
+	scopesKey = &ctxKey{"scopes"}
+	nestKey   = &ctxKey{"nest"}
+	callerKey = &ctxKey{"caller"}
 )
 
 // WithScope returns a ctx under which r is active: everything dispatched with

@@ -100,13 +100,13 @@ func (o *Observer) Remove() bool {
 	return true
 }
 
-// watchersOf returns the observers of every registry that is active in ctx.
-func watchersOf(ctx context.Context) []*Observer {
+// watchersOf returns the observers of the default registry and of scopes.
+func watchersOf(scopes []*Registry) []*Observer {
 	var list []*Observer
 	if l := std.observers.Load(); l != nil {
 		list = *l
 	}
-	for _, r := range scopesOf(ctx) {
+	for _, r := range scopes {
 		if l := r.observers.Load(); l != nil && len(*l) > 0 {
 			list = append(slices.Clip(list), *l...)
 		}
