@@ -161,14 +161,15 @@ func (x *Execution) ready(InterceptionPoint) {
 	}
 }
 
-func (x *Execution) payload(p InterceptionPoint) any {
+func (x *Execution) payload(p InterceptionPoint, s *snapshot) {
 	switch p {
-	case ExecutionStart.Name(), Input.Name():
-		return x.Inputs
-	case Output.Name(), ExecutionEnd.Name():
-		return x.Output
+	case ExecutionStart.p.name, Input.p.name:
+		s.input = x.Inputs
+	case Output.p.name, ExecutionEnd.p.name:
+		s.output = x.Output
+	default:
+		s.input, s.output = x.Inputs, x.Output
 	}
-	return payloads{x.Inputs, x.Output}
 }
 
 // StepKind says what a [Step] is.
@@ -192,12 +193,11 @@ type Step struct {
 	Err    error // why it failed
 }
 
-func (s *Step) payload(p InterceptionPoint) any {
-	switch p {
-	case PreStep.Name():
-		return s.Input
-	case PostStep.Name():
-		return s.Output
+func (s *Step) payload(p InterceptionPoint, snap *snapshot) {
+	if p != PostStep.p.name {
+		snap.intake = s.Input
 	}
-	return payloads{s.Input, s.Output}
+	if p != PreStep.p.name {
+		snap.output = s.Output
+	}
 }

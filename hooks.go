@@ -1,3 +1,96 @@
+// Package hooks lets an application step into an agent loop at fixed places.
+// A framework dispatches at the interception points of its loop; the
+// applications on it register functions there, which see what is about to
+// happen or has just happened, change it, answer it or stop it.
+//
+//	hooks.On(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+//		return hooks.Abort("files are deleted by people only")
+//	}, hooks.WithTools("delete_file"), hooks.AsGuard())
+//
+// Three kinds of functions take part, and they are kept apart:
+//
+//   - Hooks change. They are fail-open: one that fails or panics is logged and
+//     passed over, so that a buggy hook doesn't kill a run.
+//   - Guards ([AsGuard]) decide. They run after all hooks of a dispatch, on
+//     what will really be run or shown, and are fail-closed: one that fails
+//     stops what it guards.
+//   - Observers ([Observe]) only watch, through events that tell which hook
+//     did what.
+//
+// # Points
+//
+// A [Point] is a typed place in a loop: [PreToolCall] hands its hooks a
+// *[ToolCall]. The points of the package, in the order in which they fire, are
+// [ExecutionStart], [Input], [PreStep], [PreModelCall], [PostModelCall],
+// [PreToolCall], [PostToolCall], [PostStep], [Output] and [ExecutionEnd]. A
+// framework adds its own with [Define].
+//
+// # What a hook can do
+//
+// It returns nil and goes on; changes the context in place or assigns a field,
+// empty values included; gives a ready answer ([ToolCall.Answer],
+// [ModelCall.Answer]); or aborts ([Abort], [HookAborted]). An abort stops the
+// chain; edits made before it stay. At the tool points it stops that call
+// alone, and the model reads why, unless it has StopRun.
+//
+// # Order
+//
+// The hooks of the [Default] registry run first, then those of each scope
+// ([WithScope]) from the outermost in; in a registry by [WithPriority], then
+// in the order of registration. After all of them the guards run, in the same
+// order. Pre and post points have the same order: it isn't mirrored. A guard
+// therefore sees every edit; a hook sees those made before it.
+//
+// # Filters
+//
+// [WithTools] restricts a hook to tools, by name in any spelling or by
+// pattern, [WithAgents] to agent roles. A chain is indexed by tool name, so
+// that ten thousand hooks, each for its own tool, cost about what one does.
+//
+// # Failures
+//
+// An error or a panic of one hook never ends the chain: the next one runs, and
+// the failure is in the event of the dispatch and in the log ([SetLogger]).
+// With [WithFailClosed], and for guards, it aborts instead; the reason that
+// the model reads says only that the guard failed. Panics are recovered
+// because the loop belongs to somebody else than the hook; every one of them
+// is reported with its stack as a [*PanicError], control-flow panics such as
+// [net/http.ErrAbortHandler] too.
+//
+// # Embedding
+//
+// A loop uses the seams [RunExecution], [RunStep], [RunModel], [RunTool] and
+// [RunTools], or their Begin forms, which hold the rules that are easy to get
+// wrong: every pre point that passes has its post point exactly once, whatever
+// the body does. Or it calls [Dispatch] itself, behind [Enabled] where
+// building the context costs something.
+//
+// # Concurrency
+//
+// All exported functions and methods are safe for concurrent use unless their
+// comment says otherwise. In particular:
+//
+//  1. A dispatch runs the chain as it was when it began. A hook registered
+//     meanwhile runs from the next dispatch on; one removed meanwhile may
+//     still run in dispatches that had begun.
+//  2. Hooks may register, remove, clear, dispatch and open scopes; no lock is
+//     held while one runs.
+//  3. The hooks of one dispatch run one after the other, in its goroutine.
+//     Those of different dispatches run at the same time: state that hooks
+//     share is theirs to protect.
+//  4. A context such as *[ToolCall] belongs to one dispatch at a time.
+//
+// # Performance
+//
+// A point without hooks costs a few nanoseconds and no allocation; hooks cost
+// little more than the bare calls, without a lock or an allocation. Clocks are
+// read only while somebody observes.
+//
+// # Testing
+//
+// A test brings a [NewRegistry] of its own, registers with [In] and runs the
+// loop under [WithScope], so that tests run in parallel; the package hookstest
+// has that and more. Tests of the default registry clear it by [ClearAll].
 package hooks
 
 import (

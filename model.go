@@ -51,19 +51,13 @@ func (m *ModelCall) RequestHumanInput(ctx context.Context, prompt, message strin
 	return requestHumanInput(ctx, prompt, message)
 }
 
-func (m *ModelCall) payload(p InterceptionPoint) any {
-	before := payloads{m.Messages, m.Tools, m.answered}
-	after := payloads{m.Response, m.ToolCalls}
-	switch p {
-	case PreModelCall.Name():
-		if m.answered {
-			before = append(before, m.Response)
-		}
-		return before
-	case PostModelCall.Name():
-		return after
+func (m *ModelCall) payload(p InterceptionPoint, s *snapshot) {
+	if p != PostModelCall.p.name {
+		s.messages, s.tools, s.answered = m.Messages, m.Tools, m.answered
 	}
-	return append(before, after...)
+	if p != PreModelCall.p.name || m.answered {
+		s.text, s.calls = m.Response, m.ToolCalls
+	}
 }
 
 // reset clears what an earlier use left.

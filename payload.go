@@ -12,90 +12,107 @@ import (
 // the same place.
 type payloader interface{ HookPayload(InterceptionPoint) any }
 
-// ownPayloader is a context of this package, or one that embeds one.
-type ownPayloader interface{ payload(InterceptionPoint) any }
+// ownPayloader is a context of this package, or one that embeds one. It fills
+// in what hooks are there to change at p, or all of it at a point that isn't
+// this package's.
+type ownPayloader interface {
+	payload(p InterceptionPoint, s *snapshot)
+}
 
-// payloads is a payload of several values.
-type payloads []any
+// snapshot is the payload of a point. Its fields are those of the contexts that
+// have them; a payload of several parts sets several.
+type snapshot struct {
+	input    map[string]any
+	intake   any
+	output   any // also of a payloader
+	text     string
+	parts    []Part
+	messages []Message
+	tools    []string
+	calls    []ToolRequest
+	answered bool
+}
+
+// freeze copies what a later change in place would change.
+func (s *snapshot) freeze() {
+	s.input = maps.Clone(s.input)
+	s.intake, s.output = freeze(s.intake), freeze(s.output)
+	s.parts = slices.Clone(s.parts)
+	s.tools = slices.Clone(s.tools)
+	s.calls = slices.Clone(s.calls)
+	s.messages = slices.Clone(s.messages)
+	for i := range s.messages {
+		m := &s.messages[i]
+		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
+	}
+}
+
+func (s *snapshot) same(now *snapshot) bool {
+	return s.text == now.text && s.answered == now.answered &&
+		sameMap(s.input, now.input) && same(s.intake, now.intake) && same(s.output, now.output) &&
+		slices.EqualFunc(s.parts, now.parts, samePart) &&
+		slices.EqualFunc(s.messages, now.messages, sameMessage) &&
+		slices.Equal(s.tools, now.tools) && slices.Equal(s.calls, now.calls)
+}
 
 // tracker knows what a payload was, so that a change in place counts too.
 type tracker struct {
 	point InterceptionPoint
 	c     any
-	first any // frozen when the dispatch began
-	last  any // frozen after the last hook that changed something
+	first snapshot // frozen when the dispatch began
+	last  snapshot // frozen after the last hook that changed something
 }
 
 // newTracker returns nil where c has no payload, and nothing is modified.
 func newTracker(p InterceptionPoint, c any) *tracker {
 	t := &tracker{point: p, c: c}
-	v, ok := t.payload()
-	if !ok {
+	if !t.read(&t.first) {
 		return nil
 	}
-	t.first = freeze(v)
+	t.first.freeze()
 	t.last = t.first
 	return t
 }
 
-// payload asks the context. A HookPayload of a framework's own that panics
-// must not end a run because somebody observes it.
-func (t *tracker) payload() (v any, ok bool) {
-	var r recovery
-	defer r.catch()
+// read asks the context. A HookPayload of a framework's own that panics must
+// not end a run because somebody observes it.
+func (t *tracker) read(s *snapshot) (ok bool) {
 	switch c := t.c.(type) {
 	case payloader:
-		v, ok = c.HookPayload(t.point), true
+		var r recovery
+		defer r.catch()
+		s.output = c.HookPayload(t.point)
+		r.returned = true
+		return true
 	case ownPayloader:
-		v, ok = c.payload(t.point), true
+		c.payload(t.point, s)
+		return true
 	}
-	r.returned = true
-	return v, ok
+	return false
 }
 
 // changed says whether the payload differs from what it was after the last
 // change.
 func (t *tracker) changed() bool {
-	if t == nil {
+	var now snapshot
+	if t == nil || !t.read(&now) || t.last.same(&now) {
 		return false
 	}
-	v, ok := t.payload()
-	if !ok || same(t.last, v) {
-		return false
-	}
-	t.last = freeze(v)
+	now.freeze()
+	t.last = now
 	return true
 }
 
 // differs says whether the payload differs from what it was at first.
-func (t *tracker) differs() bool { return t != nil && !same(t.first, t.last) }
+func (t *tracker) differs() bool { return t != nil && !t.first.same(&t.last) }
 
-// freeze copies what a later change in place of v would change.
+// freeze copies a map or a slice of any type.
 func freeze(v any) any {
 	switch v := v.(type) {
-	case nil, string, bool, int, float64:
+	case nil, string:
 		return v
-	case payloads:
-		frozen := make(payloads, len(v))
-		for i := range v {
-			frozen[i] = freeze(v[i])
-		}
-		return frozen
 	case map[string]any:
 		return maps.Clone(v)
-	case []string:
-		return slices.Clone(v)
-	case []Part:
-		return slices.Clone(v)
-	case []ToolRequest:
-		return slices.Clone(v)
-	case []Message:
-		frozen := slices.Clone(v)
-		for i := range frozen {
-			frozen[i].Parts = slices.Clone(frozen[i].Parts)
-			frozen[i].ToolCalls = slices.Clone(frozen[i].ToolCalls)
-		}
-		return frozen
 	}
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Map:
@@ -118,6 +135,8 @@ func freeze(v any) any {
 	return v
 }
 
+func sameMap(frozen, now map[string]any) bool { return maps.EqualFunc(frozen, now, identical) }
+
 // same compares a payload with its frozen form: maps by their keys and values,
 // slices by their elements, and those as identical does.
 func same(frozen, now any) bool {
@@ -127,24 +146,9 @@ func same(frozen, now any) bool {
 	case string:
 		b, ok := now.(string)
 		return ok && a == b
-	case payloads:
-		b, ok := now.(payloads)
-		return ok && slices.EqualFunc(a, b, same)
 	case map[string]any:
 		b, ok := now.(map[string]any)
-		return ok && maps.EqualFunc(a, b, identical)
-	case []string:
-		b, ok := now.([]string)
-		return ok && slices.Equal(a, b)
-	case []Part:
-		b, ok := now.([]Part)
-		return ok && slices.EqualFunc(a, b, samePart)
-	case []ToolRequest:
-		b, ok := now.([]ToolRequest)
-		return ok && slices.Equal(a, b)
-	case []Message:
-		b, ok := now.([]Message)
-		return ok && slices.EqualFunc(a, b, sameMessage)
+		return ok && sameMap(a, b)
 	}
 	a, b := reflect.ValueOf(frozen), reflect.ValueOf(now)
 	if !b.IsValid() || a.Type() != b.Type() {
@@ -181,6 +185,10 @@ func same(frozen, now any) bool {
 func identical(a, b any) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
+	}
+	if a, ok := a.(string); ok { // the most frequent value, without reflection
+		b, ok := b.(string)
+		return ok && a == b
 	}
 	return identicalValue(reflect.ValueOf(a), reflect.ValueOf(b))
 }

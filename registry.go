@@ -39,6 +39,7 @@ type Registration struct {
 	point *point
 	name  string                   // as given by WithName
 	pc    uintptr                  // where it was registered
+	site  atomic.Pointer[string]   // pc as text, once somebody asked
 	owner atomic.Pointer[Registry] // nil once removed; changes under the owner's mu
 }
 
@@ -62,8 +63,13 @@ func (r *Registration) Name() string {
 	if r.name != "" || r.pc == 0 {
 		return r.name
 	}
+	if site := r.site.Load(); site != nil {
+		return *site
+	}
 	frame, _ := runtime.CallersFrames([]uintptr{r.pc}).Next()
-	return filepath.Base(frame.File) + ":" + strconv.Itoa(frame.Line)
+	site := filepath.Base(frame.File) + ":" + strconv.Itoa(frame.Line)
+	r.site.Store(&site)
+	return site
 }
 
 // Point returns the name of the point at which the hook was registered.

@@ -131,7 +131,7 @@ func newRecorder(ctx context.Context, p *point, c any, watchers []*Observer, s *
 	now := time.Now()
 	return &recorder{
 		ctx: ctx, watchers: watchers, payload: newTracker(p.name, c), start: now, last: now,
-		event: HookDispatchedEvent{Point: p.name, RunID: caller.RunID, AgentRole: s.roleOr(caller), ToolName: s.name},
+		event: HookDispatchedEvent{Hooks: make([]HookRun, 0, 4), Point: p.name, RunID: caller.RunID, AgentRole: s.roleOr(caller), ToolName: s.name},
 	}
 }
 

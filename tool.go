@@ -113,19 +113,13 @@ func (t *ToolCall) ready(p InterceptionPoint) {
 	}
 }
 
-func (t *ToolCall) payload(p InterceptionPoint) any {
-	before := payloads{t.Input, t.answered}
-	after := payloads{t.Result, t.Parts}
-	switch p {
-	case PreToolCall.Name():
-		if t.answered {
-			before = append(before, t.Result)
-		}
-		return before
-	case PostToolCall.Name():
-		return after
+func (t *ToolCall) payload(p InterceptionPoint, s *snapshot) {
+	if p != PostToolCall.p.name {
+		s.input, s.answered = t.Input, t.answered
 	}
-	return append(before, after...)
+	if p != PreToolCall.p.name || t.answered {
+		s.text, s.parts = t.Result, t.Parts
+	}
 }
 
 // reset clears what an earlier use left, but not what SetArguments found: that

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loophooks/hooks"
+)
+
+func TestUnregisteredPointAllocatesNothing(t *testing.T) {
+	ctx := t.Context()
+	require.False(t, hooks.Enabled(ctx, Retrieve))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = retrieve(ctx, "hours") }))
+}
+
+func TestOwnPointChangesWhatIsFound(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	hooks.On(Retrieve, hideDoorCodes, hooks.In(r))
+	var outcomes []hooks.Outcome
+	r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) { outcomes = append(outcomes, ev.Outcome) })
+	ctx := hooks.WithScope(t.Context(), r)
+
+	assert.Equal(t, "The office opens at 9.", retrieve(ctx, "hours"))
+	assert.Equal(t, []hooks.Outcome{hooks.OutcomeModified}, outcomes)
+
+	hooks.On(Retrieve, func(context.Context, *Retrieval) error { return hooks.Abort("secret") }, hooks.In(r))
+	assert.Empty(t, retrieve(ctx, "hours"))
+}
+
+// everyPoint registers fn at the ten points.
+func everyPoint(r *hooks.Registry, fn func(hooks.InterceptionPoint) error) {
+	x := func(p hooks.Point[hooks.Execution]) {
+		hooks.On(p, func(context.Context, *hooks.Execution) error { return fn(p.Name()) }, hooks.In(r))
+	}
+	s := func(p hooks.Point[hooks.Step]) {
+		hooks.On(p, func(context.Context, *hooks.Step) error { return fn(p.Name()) }, hooks.In(r))
+	}
+	m := func(p hooks.Point[hooks.ModelCall]) {
+		hooks.On(p, func(context.Context, *hooks.ModelCall) error { return fn(p.Name()) }, hooks.In(r))
+	}
+	c := func(p hooks.Point[hooks.ToolCall]) {
+		hooks.On(p, func(context.Context, *hooks.ToolCall) error { return fn(p.Name()) }, hooks.In(r))
+	}
+	x(hooks.ExecutionStart)
+	x(hooks.Input)
+	s(hooks.PreStep)
+	m(hooks.PreModelCall)
+	m(hooks.PostModelCall)
+	c(hooks.PreToolCall)
+	c(hooks.PostToolCall)
+	s(hooks.PostStep)
+	x(hooks.Output)
+	x(hooks.ExecutionEnd)
+}
+
+func testLoop(toolErr error) *Loop {
+	return &Loop{Model: scriptedModel, Tool: func(_ context.Context, t *hooks.ToolCall) error {
+		t.Result = "sent"
+		return toolErr
+	}}
+}
+
+func TestAllTenPointsFireInOrder(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	var fired []hooks.InterceptionPoint
+	everyPoint(r, func(p hooks.InterceptionPoint) error {
+		fired = append(fired, p)
+		return nil
+	})
+	answer, err := testLoop(nil).Run(hooks.WithScope(t.Context(), r), "hello")
+	require.NoError(t, err)
+	assert.Contains(t, answer, "sent")
+	assert.Equal(t, []hooks.InterceptionPoint{
+		"execution_start", "input",
+		"pre_step", "pre_model_call", "post_model_call", "pre_tool_call", "post_tool_call", "post_step",
+		"pre_step", "pre_model_call", "post_model_call", "post_step",
+		"output", "execution_end",
+	}, fired)
+}
+
+func TestAbortStopsTheRunOrTheCall(t *testing.T) {
+	t.Parallel()
+	for _, point := range []hooks.InterceptionPoint{
+		"execution_start", "input", "pre_step", "pre_model_call", "post_model_call", "post_step", "output", "execution_end",
+	} {
+		r := hooks.NewRegistry()
+		ends := 0
+		everyPoint(r, func(p hooks.InterceptionPoint) error {
+			if p == "execution_end" {
+				ends++
+			}
+			if p == point {
+				return hooks.Abort("no")
+			}
+			return nil
+		})
+		_, err := testLoop(nil).Run(hooks.WithScope(t.Context(), r), "hello")
+		abort, ok := errors.AsType[*hooks.HookAborted](err)
+		require.True(t, ok, point)
+		assert.Equal(t, point, abort.Point)
+		if point == "execution_start" {
+			assert.Zero(t, ends, "an execution that didn't start has no end")
+		} else {
+			assert.Equal(t, 1, ends, point)
+		}
+	}
+	for _, point := range []hooks.InterceptionPoint{"pre_tool_call", "post_tool_call"} {
+		r := hooks.NewRegistry()
+		everyPoint(r, func(p hooks.InterceptionPoint) error {
+			if p == point {
+				return hooks.Abort("no mail")
+			}
+			return nil
+		})
+		answer, err := testLoop(nil).Run(hooks.WithScope(t.Context(), r), "hello")
+		require.NoError(t, err)
+		assert.Contains(t, answer, "no mail")
+		assert.NotContains(t, answer, "sent")
+	}
+}
+
+func TestFailedToolIsToldToTheModel(t *testing.T) {
+	t.Parallel()
+	answer, err := testLoop(errors.New("mail server down")).Run(t.Context(), "hello")
+	require.NoError(t, err)
+	assert.Contains(t, answer, "failed: mail server down")
+}
+
+func TestPanicOfTheModelStillEndsTheExecution(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	ended := 0
+	hooks.On(hooks.ExecutionEnd, func(context.Context, *hooks.Execution) error { ended++; return nil }, hooks.In(r))
+	loop := &Loop{Model: func(context.Context, *hooks.ModelCall) error { panic("boom") }}
+	assert.PanicsWithValue(t, "boom", func() { _, _ = loop.Run(hooks.WithScope(t.Context(), r), "hello") })
+	assert.Equal(t, 1, ended)
+}
