@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -49,46 +50,44 @@ func (h *hook) String() string {
 	return b.String()
 }
 
-// before says whether h runs before other in a chain: guards last, then by
-// priority, then by registration.
-func (h *hook) before(other *hook) bool {
+// compare orders hooks as a chain runs them: guards last, then by priority,
+// then by registration.
+func compare(a, b *hook) int {
 	switch {
-	case h.guard != other.guard:
-		return !h.guard
-	case h.priority != other.priority:
-		return h.priority > other.priority
+	case a.guard != b.guard:
+		if b.guard {
+			return -1
+		}
+		return 1
+	case a.priority != b.priority:
+		return cmp.Compare(b.priority, a.priority)
 	}
-	return h.seq < other.seq
+	return cmp.Compare(a.seq, b.seq)
 }
 
 // chain is what one registry runs at one point. It never changes once it is
 // published; a nil chain is an empty one.
 type chain struct {
-	hooks []*hook // in running order
+	registered []*hook // in the order of registration
 
-	// What dispatches read is made from hooks by the first of them, so that
+	// The rest is made from registered by the first who needs it, so that
 	// registering many hooks one by one costs little.
-	mu     sync.Mutex // held while the lanes are made
+	mu     sync.Mutex // held while it is made
 	made   atomic.Bool
-	main   lane // hooks that aren't guards
+	hooks  []*hook // in running order
+	main   lane    // hooks that aren't guards
 	guards lane
 	direct bool // no guards, and no hook must be asked before it runs
 }
 
-// with returns the chain with h added. Only the newest chain of a registry may
-// be extended, under its mu: the new one may share the array of the old one,
-// whose readers stop at its length.
+// with returns the chain with h added, which was registered last. Only the
+// newest chain of a registry may be extended, under its mu: the new one may
+// share the array of the old one, whose readers stop at its length.
 func (ch *chain) with(h *hook) *chain {
 	if ch == nil {
-		return &chain{hooks: []*hook{h}}
+		return &chain{registered: []*hook{h}}
 	}
-	i := sort.Search(len(ch.hooks), func(i int) bool { return h.before(ch.hooks[i]) })
-	if i == len(ch.hooks) {
-		return &chain{hooks: append(ch.hooks, h)}
-	}
-	next := make([]*hook, 0, len(ch.hooks)+1)
-	next = append(append(append(next, ch.hooks[:i]...), h), ch.hooks[i:]...)
-	return &chain{hooks: next}
+	return &chain{registered: append(ch.registered, h)}
 }
 
 // without returns the chain with the hook of reg left out, nil if none is
@@ -98,41 +97,34 @@ func (ch *chain) without(reg *Registration) *chain {
 	if ch == nil {
 		return nil
 	}
-	i := slices.IndexFunc(ch.hooks, func(h *hook) bool { return h.reg == reg })
+	i := slices.IndexFunc(ch.registered, func(h *hook) bool { return h.reg == reg })
 	if i < 0 {
 		return ch
 	}
-	if len(ch.hooks) == 1 {
+	if len(ch.registered) == 1 {
 		return nil
 	}
-	next := make([]*hook, 0, len(ch.hooks)-1)
-	return &chain{hooks: append(append(next, ch.hooks[:i]...), ch.hooks[i+1:]...)}
+	return &chain{registered: slices.Concat(ch.registered[:i], ch.registered[i+1:])}
 }
 
-func (ch *chain) registrations() []*Registration {
-	if ch == nil {
-		return nil
-	}
-	regs := make([]*Registration, len(ch.hooks))
-	for i, h := range ch.hooks {
-		regs[i] = h.reg
-	}
-	return regs
-}
-
-// prepared returns ch with its lanes made.
+// prepared returns ch with all that is made from what was registered.
 func (ch *chain) prepared(p *point) *chain {
 	if !ch.made.Load() {
-		ch.makeLanes(p)
+		ch.make(p)
 	}
 	return ch
 }
 
-func (ch *chain) makeLanes(p *point) {
+func (ch *chain) make(p *point) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.made.Load() {
 		return
+	}
+	ch.hooks = ch.registered
+	if !slices.IsSortedFunc(ch.hooks, compare) {
+		ch.hooks = slices.Clone(ch.hooks)
+		slices.SortFunc(ch.hooks, compare)
 	}
 	guards := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].guard })
 	ch.main.make(p, ch.hooks[:guards])

@@ -122,7 +122,16 @@ func (r *Registry) Hooks(p AnyPoint) []*Registration {
 	if pt == nil {
 		return nil
 	}
-	return r.chain(pt).registrations()
+	ch := r.chain(pt)
+	if ch == nil {
+		return nil
+	}
+	ch.prepared(pt)
+	regs := make([]*Registration, len(ch.hooks))
+	for i, h := range ch.hooks {
+		regs[i] = h.reg
+	}
+	return regs
 }
 
 // Clear removes every hook of r at p and returns how many there were.
@@ -151,14 +160,15 @@ func (r *Registry) ClearAll() int {
 
 // clear empties the chain at p. The caller holds mu.
 func (r *Registry) clear(p *point) int {
-	regs := r.chain(p).registrations()
-	for _, reg := range regs {
-		reg.owner.Store(nil)
+	ch := r.chain(p)
+	if ch == nil {
+		return 0
 	}
-	if len(regs) > 0 {
-		r.setChain(p, nil)
+	for _, h := range ch.registered {
+		h.reg.owner.Store(nil)
 	}
-	return len(regs)
+	r.setChain(p, nil)
+	return len(ch.registered)
 }
 
 // chain returns the chain of r at p, nil if it has no hooks.
@@ -200,7 +210,7 @@ func (r *Registry) String() string {
 			continue
 		}
 		fmt.Fprintf(&b, "%s\n", p.name)
-		for _, h := range ch.hooks {
+		for _, h := range ch.prepared(p).hooks {
 			fmt.Fprintf(&b, "  %s\n", h)
 		}
 	}
