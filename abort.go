@@ -108,8 +108,14 @@ type recovery struct {
 // GODEBUG=panicnil=1. One whose goroutine exits is never seen again.
 func (r *recovery) catch() {
 	if !r.returned {
-		r.panicked = &PanicError{Value: recover(), Stack: debug.Stack()}
+		r.panicked = newPanicError(recover())
 	}
+}
+
+// newPanicError is called by the deferred function that recovered value, while
+// the stack still shows where the panic came from.
+func newPanicError(value any) *PanicError {
+	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
 // findAbort finds the *HookAborted in err as errors.As does, passing over nil
@@ -159,6 +165,15 @@ func isErr(err, target error) (is bool) {
 	is = errors.Is(err, target)
 	r.returned = true
 	return is
+}
+
+// asErr is errors.AsType for an err whose methods may panic.
+func asErr[E error](err error) (found E, ok bool) {
+	var r recovery
+	defer r.catch()
+	found, ok = errors.AsType[E](err)
+	r.returned = true
+	return found, ok
 }
 
 // errorText is err.Error() for an err whose method may panic.

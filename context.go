@@ -155,11 +155,7 @@ type Execution struct {
 	Err    error // why it failed
 }
 
-func (x *Execution) ready(InterceptionPoint) {
-	if x.Inputs == nil {
-		x.Inputs = make(map[string]any)
-	}
-}
+func (x *Execution) ready(InterceptionPoint) inputs { return &x.Inputs }
 
 func (x *Execution) payload(p InterceptionPoint, s *snapshot) {
 	switch p {

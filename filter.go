@@ -102,8 +102,9 @@ func roleOf(c any) string {
 	return ""
 }
 
-// subject is what filters look at, as it was when the dispatch began.
+// subject is what a dispatch is about, as it was when it began.
 type subject struct {
+	in     inputs
 	name   string // the tool's
 	role   string
 	parsed toolName // see both

@@ -262,17 +262,24 @@ func In(r *Registry) Option {
 	return option(func(c *config) { c.registry = r })
 }
 
-// errLate is the cause by which withDeadline knows its own deadline from one
-// that the caller's ctx brought along.
-var errLate = fmt.Errorf("hooks: the hook's time ran out: %w", context.DeadlineExceeded)
+// lateError says that a hook overran its WithTimeout. Each run of a hook has
+// its own, by which it knows its own deadline from one that ctx brought along.
+type lateError struct{ after time.Duration }
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("hooks: the hook took more than its %v", e.after)
+}
+
+func (e *lateError) Unwrap() error { return context.DeadlineExceeded }
 
 func withDeadline[C any](fn Func[C], d time.Duration) Func[C] {
 	return func(ctx context.Context, c *C) error {
-		ctx, cancel := context.WithTimeoutCause(ctx, d, errLate)
+		late := &lateError{d}
+		ctx, cancel := context.WithTimeoutCause(ctx, d, late)
 		defer cancel()
 		err := fn(ctx, c)
-		if err == nil && context.Cause(ctx) == errLate {
-			return errLate
+		if err == nil && context.Cause(ctx) == error(late) {
+			return late
 		}
 		return err
 	}

@@ -83,7 +83,9 @@ type toolNamer interface{ ToolName() string }
 type roleNamer interface{ AgentRoleName() string }
 
 // readier is a context of this package, or one that embeds one.
-type readier interface{ ready(InterceptionPoint) }
+type readier interface {
+	ready(InterceptionPoint) inputs
+}
 
 // points holds every point of the process by its name.
 var points struct {

@@ -60,6 +60,10 @@ func fire[C any](s *seam, ctx context.Context, p Point[C], c *C) error {
 	return err
 }
 
+// exiting stands for the result of a dispatch that never returned, since a hook
+// ended the goroutine. Deferred functions compare with it.
+var exiting = errors.New("hooks: a dispatch that doesn't return")
+
 // firePost dispatches a post point. It gets a live ctx, since the audit of a
 // cancelled run has to be written too.
 func firePost[C any](s *seam, p Point[C], c *C) error {
@@ -92,7 +96,7 @@ func verdict(err, post error) error {
 	switch {
 	case err == nil:
 		return post
-	case post != nil && errors.Is(post, ErrTooDeep):
+	case post != nil && isErr(post, ErrTooDeep):
 		return errors.Join(err, post)
 	}
 	return err
@@ -266,6 +270,7 @@ func beginModel(ctx context.Context, m *ModelCall) (seam, error) {
 		m.Values.end()
 		return s, err
 	}
+	m.Err = nil
 	if m.answered {
 		return s, nil
 	}
@@ -332,6 +337,7 @@ func beginStep(ctx context.Context, st *Step) (seam, error) {
 		st.Values.end()
 		return s, err
 	}
+	st.Output, st.Err = nil, nil
 	s.ctx = carry(s.ctx, &st.Caller) // what a hook set counts too
 	if err := s.ctx.Err(); err != nil {
 		return s, endStep(s, st, err)
@@ -418,7 +424,14 @@ func beginExecution(ctx context.Context, x *Execution) (seam, error) {
 		x.Values.end()
 		return s, err
 	}
+	err = exiting
+	defer func() {
+		if err == exiting {
+			_ = endExecution(s, x, ErrGoexit) // there is nobody left to return it to
+		}
+	}()
 	err = fire(&s, s.ctx, Input, x)
+	x.Status, x.Output, x.Err = StatusRunning, nil, nil
 	s.ctx = carry(s.ctx, &x.Caller) // what a hook set counts too
 	if err == nil {
 		err = s.ctx.Err()
@@ -437,7 +450,7 @@ func endExecution(s seam, x *Execution, err error) error {
 		return verdict(err, firePost(&s, ExecutionEnd, x))
 	}
 	if err == nil {
-		err = firePost(&s, Output, x)
+		err = output(&s, x)
 	}
 	if err != nil {
 		x.fail(err)
@@ -447,6 +460,19 @@ func endExecution(s seam, x *Execution, err error) error {
 	if err = firePost(&s, ExecutionEnd, x); err != nil {
 		x.fail(err)
 	}
+	return err
+}
+
+// output fires Output. A hook that ends the goroutine there doesn't leave out
+// the end of the execution.
+func output(s *seam, x *Execution) error {
+	err := exiting
+	defer func() {
+		if err == exiting {
+			_ = endExecution(*s, x, ErrGoexit)
+		}
+	}()
+	err = firePost(s, Output, x)
 	return err
 }
 

@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -12,6 +11,12 @@ import (
 // The tool seam turns refusals and failures into results, so that the run goes
 // on and the model reads why. Only an abort with StopRun, a done ctx, a
 // PassThrough and ErrTooDeep come out of it as errors.
+
+// What the model reads of a refused call, with the tool's name behind it.
+const (
+	blockedText  = "Tool execution blocked by hook. Tool: "
+	withheldText = "Tool result withheld by hook. Tool: "
+)
 
 // BeginTool fires [PreToolCall]. If t.ShouldRun, run the tool under the ctx
 // returned; in any case give its error, or nil, to end, which fires
@@ -69,12 +74,22 @@ func beginTool(ctx context.Context, t *ToolCall) (seam, error) {
 		t.abandon(err)
 		return s, err
 	}
-	switch err := fire(&s, s.ctx, PreToolCall, t); {
-	case err != nil && errors.Is(err, ErrTooDeep):
+	err = exiting
+	defer func() {
+		if err == exiting {
+			t.abandon(ErrGoexit) // a hook ends the goroutine: no call is left without a result
+		}
+	}()
+	err = fire(&s, s.ctx, PreToolCall, t)
+	if err != nil && isErr(err, ErrTooDeep) {
 		t.abandon(err)
 		return s, err
+	}
+	t.Blocked, t.Err = nil, nil // what refuses a call is an abort
+	switch {
 	case err != nil:
-		s.fatal = t.block(err, "Tool execution blocked by hook. Tool: ")
+		t.clearResult()
+		s.fatal = t.block(err, blockedText)
 	case t.answered:
 	case t.argErr != nil:
 		t.notRun(t.argErr)
@@ -83,7 +98,7 @@ func beginTool(ctx context.Context, t *ToolCall) (seam, error) {
 		t.notRun(s.fatal)
 	default:
 		t.clearResult()
-		t.Err, t.run = nil, true
+		t.run = true
 	}
 	return s, nil
 }
@@ -100,11 +115,17 @@ func endTool(s seam, t *ToolCall, err error) error {
 		}
 	}
 	t.argErr = nil
-	post := firePost(&s, PostToolCall, t)
-	if post == nil || pass && !errors.Is(post, ErrTooDeep) {
+	post := exiting
+	defer func() {
+		if post == exiting { // a hook ends the goroutine: nobody has checked the result
+			_ = t.block(&HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit}, withheldText)
+		}
+	}()
+	post = firePost(&s, PostToolCall, t)
+	if post == nil || pass && !isErr(post, ErrTooDeep) {
 		return s.fatal
 	}
-	if stop := t.block(post, "Tool result withheld by hook. Tool: "); stop != nil && s.fatal == nil {
+	if stop := t.block(post, withheldText); stop != nil && s.fatal == nil {
 		s.fatal = stop
 	}
 	return s.fatal
@@ -136,9 +157,9 @@ func (t *ToolCall) block(err error, text string) (stop error) {
 func (t *ToolCall) failed(err error) (stop error) {
 	t.Err = err
 	if t.Result == "" && len(t.Parts) == 0 {
-		var panicked *PanicError
+		_, panicked := asErr[*PanicError](err)
 		switch {
-		case errors.As(err, &panicked):
+		case panicked:
 			t.Result = fmt.Sprintf("Tool %s panicked", t.Name)
 		case err == ErrGoexit:
 			t.Result = fmt.Sprintf("Tool %s ended its goroutine", t.Name)
@@ -173,13 +194,13 @@ func (t *ToolCall) abandon(err error) {
 
 // notRunReason tells why in words that may go to a model.
 func notRunReason(err error) string {
-	var bad *argumentError
 	if abort := findAbort(err); abort != nil && abort.PublicText() != "" {
 		return abort.PublicText()
 	}
-	switch {
-	case errors.As(err, &bad):
+	if bad, ok := asErr[*argumentError](err); ok {
 		return bad.Error()
+	}
+	switch {
 	case isErr(err, context.Canceled), isErr(err, context.DeadlineExceeded):
 		return "cancelled"
 	}

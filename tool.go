@@ -104,13 +104,11 @@ func (t *ToolCall) RequestHumanInput(ctx context.Context, prompt, message string
 	return requestHumanInput(ctx, prompt, message)
 }
 
-func (t *ToolCall) ready(p InterceptionPoint) {
-	if t.Input == nil {
-		t.Input = make(map[string]any)
-	}
+func (t *ToolCall) ready(p InterceptionPoint) inputs {
 	if p == PostToolCall.p.name {
 		t.body = toolResult{known: true, result: t.Result, parts: slices.Clone(t.Parts)}
 	}
+	return &t.Input
 }
 
 func (t *ToolCall) payload(p InterceptionPoint, s *snapshot) {
