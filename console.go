@@ -32,7 +32,9 @@ type Console struct {
 //
 // Consoles whose readers are equal (==) take turns as if they were one, so each
 // run may make its own on os.Stdin. While a Console is in use nothing else
-// should read from in.
+// should read from in. A Write to out that blocks goes on after its question was
+// cancelled, so out must be safe for concurrent use where something else writes
+// to it.
 func NewConsole(in io.Reader, out io.Writer) *Console {
 	if in == nil {
 		panic("hooks: NewConsole: the reader is nil")

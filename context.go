@@ -10,6 +10,10 @@ import (
 // Caller says on whose behalf something is done. It is embedded in every
 // context, is plain data and may be copied; all of it may be unset. The `any`
 // fields are the framework's own objects, for hooks that know them.
+//
+// The seams fill what is unset from ctx. So an execution inside another one's
+// body has the RunID of the outer one unless it brings its own: a hook that
+// forgets what it kept for a run at [ExecutionEnd] must expect nested ones.
 type Caller struct {
 	RunID     string
 	AgentRole string
@@ -115,15 +119,15 @@ func (v *Values) Get(key any) (any, bool) {
 	return value, ok
 }
 
-// begin forgets what an earlier use left, but not what was put since.
-func (v *Values) begin() {
+// beginUse forgets what an earlier use left, but not what was put since.
+func (v *Values) beginUse() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.past = nil
 }
 
-// end leaves the values readable until the next use begins.
-func (v *Values) end() {
+// endUse leaves the values readable until the next use begins.
+func (v *Values) endUse() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.past == nil {
@@ -177,6 +181,15 @@ const (
 	StepFlowMethod StepKind = "flow_method"
 	StepTurn       StepKind = "turn" // one round of model call and tool calls; its Input is a *Turn
 )
+
+// Turn is one round of a loop: a model call and the tool calls that it asks
+// for. A loop puts a pointer to one into the Input of a [Step] of kind
+// [StepTurn], which hooks read it from, and sets Reply before the post point.
+type Turn struct {
+	Number   int       // as the loop counts
+	Messages []Message // the history when the turn begins, for hooks to read
+	Reply    Message   // what the model answered
+}
 
 // Step is the context of [PreStep] and [PostStep].
 type Step struct {

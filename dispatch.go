@@ -91,6 +91,8 @@ func readyFor[C any](p *point, c *C) inputs {
 	switch c := any(c).(type) {
 	case *ToolCall: // needs no dynamic look-up
 		return c.ready(p.name)
+	case *ModelCall:
+		return c.ready(p.name)
 	case readier:
 		return c.ready(p.name)
 	}

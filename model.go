@@ -10,6 +10,10 @@ import (
 //
 // The portable fields are authoritative: LLM, Executor, Request, RawResponse
 // and the Native of messages are what the framework had, for hooks to read.
+//
+// [RunModel] gives hooks copies of Messages and Tools, so that they may edit them
+// freely. Dropping a name from Tools hides it from the model and enforces
+// nothing: a guard at [PreToolCall] does.
 type ModelCall struct {
 	Caller
 	Values
@@ -27,6 +31,7 @@ type ModelCall struct {
 	Err         error // why the call failed
 
 	answered bool
+	borrowed bool // Messages and Tools are the framework's own arrays
 }
 
 // Usage counts the tokens of one model call.
@@ -51,6 +56,15 @@ func (m *ModelCall) RequestHumanInput(ctx context.Context, prompt, message strin
 	return requestHumanInput(ctx, prompt, message)
 }
 
+// ready gives hooks arrays of their own, in the moment in which it is certain
+// that there are hooks.
+func (m *ModelCall) ready(InterceptionPoint) inputs {
+	if m.borrowed {
+		m.Messages, m.Tools, m.borrowed = cloneMessages(m.Messages), slices.Clone(m.Tools), false
+	}
+	return &noInput
+}
+
 func (m *ModelCall) payload(p InterceptionPoint, s *snapshot) {
 	if p != PostModelCall.p.name {
 		s.messages, s.tools, s.answered = m.Messages, m.Tools, m.answered
@@ -64,11 +78,21 @@ func (m *ModelCall) payload(p InterceptionPoint, s *snapshot) {
 func (m *ModelCall) reset() {
 	m.answered, m.Err = false, nil
 	m.clearResponse()
-	m.Values.begin()
+	m.Values.beginUse()
 }
 
 func (m *ModelCall) clearResponse() {
 	m.Response, m.ToolCalls, m.RawResponse, m.Usage = "", nil, nil, Usage{}
+}
+
+// cloneMessages copies messages with the slices behind them.
+func cloneMessages(messages []Message) []Message {
+	messages = slices.Clone(messages)
+	for i := range messages {
+		m := &messages[i]
+		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
+	}
+	return messages
 }
 
 // Message is one message of a model call. It has Content, or Parts where it is

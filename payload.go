@@ -40,11 +40,7 @@ func (s *snapshot) freeze() {
 	s.parts = slices.Clone(s.parts)
 	s.tools = slices.Clone(s.tools)
 	s.calls = slices.Clone(s.calls)
-	s.messages = slices.Clone(s.messages)
-	for i := range s.messages {
-		m := &s.messages[i]
-		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
-	}
+	s.messages = cloneMessages(s.messages)
 }
 
 func (s *snapshot) same(now *snapshot) bool {

@@ -151,9 +151,10 @@ func lookup(p AnyPoint) *point {
 	if p == nil {
 		return nil
 	}
+	name := p.Name() // foreign code: not under the lock
 	points.RLock()
 	defer points.RUnlock()
-	return points.byName[p.Name()]
+	return points.byName[name]
 }
 
 // definedPoints returns the points of the process in the order of their ids.

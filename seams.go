@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"sync/atomic"
 )
 
@@ -19,6 +19,7 @@ type seam struct {
 	ctx   context.Context // what the body gets
 	outer *nest           // the hooks that the seam was opened in
 	inner *nest           // what this seam's own hooks get, once it has any
+	reuse bool            // inner was made of ctx
 	fatal error           // ends the tool seam with this error instead of a result
 }
 
@@ -39,19 +40,21 @@ func open(ctx context.Context, caller *Caller) (seam, error) {
 
 // fire dispatches p. A nest that has grown too deep fails here even if the
 // hook that found out kept it to itself.
-func fire[C any](s *seam, ctx context.Context, p Point[C], c *C) error {
+func fire[C any](s *seam, p Point[C], c *C) error { return fireIn(s, s.ctx, false, p, c) }
+
+func fireIn[C any](s *seam, ctx context.Context, detached bool, p Point[C], c *C) error {
 	if p.p == nil {
 		return misuse(nil)
 	}
 	if p.p.unused() || !p.p.enabled(ctx) {
 		return nil
 	}
-	if s.inner == nil {
-		s.inner = s.outer.inside(ctx)
-	} else if s.inner.Context != ctx {
-		again := s.outer.inside(ctx)
-		again.root = s.inner.root
-		s.inner = again
+	if s.inner == nil || !s.reuse || detached {
+		in := s.outer.inside(ctx)
+		if s.inner != nil {
+			in.root = s.inner.root
+		}
+		s.inner, s.reuse = in, true
 	}
 	err := dispatch[C](s.inner, p.p, c)
 	if fault := s.inner.fault(p.p.name); fault != nil {
@@ -60,18 +63,17 @@ func fire[C any](s *seam, ctx context.Context, p Point[C], c *C) error {
 	return err
 }
 
-// exiting stands for the result of a dispatch that never returned, since a hook
+// errExiting stands for the result of a dispatch that never returned, since a hook
 // ended the goroutine. Deferred functions compare with it.
-var exiting = errors.New("hooks: a dispatch that doesn't return")
+var errExiting = errors.New("hooks: a dispatch that doesn't return")
 
 // firePost dispatches a post point. It gets a live ctx, since the audit of a
 // cancelled run has to be written too.
 func firePost[C any](s *seam, p Point[C], c *C) error {
-	ctx := s.ctx
-	if ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx)
+	if s.ctx.Err() != nil {
+		return fireIn(s, context.WithoutCancel(s.ctx), true, p, c)
 	}
-	return fire(s, ctx, p, c)
+	return fire(s, p, c)
 }
 
 // PassThrough marks an error that a body returns as control flow of the
@@ -103,11 +105,11 @@ func verdict(err, post error) error {
 }
 
 // unmark takes the mark of PassThrough off an error.
-func unmark(err error) (error, bool) {
+func unmark(err error) (pass bool, _ error) {
 	if p, ok := err.(*passThrough); ok {
-		return p.error, true
+		return true, p.error
 	}
-	return err, false
+	return false, err
 }
 
 // runBody runs body and then end, exactly once on every way out. A panic goes
@@ -120,7 +122,7 @@ func runBody[C any](s seam, c *C, body Func[C], end func(seam, *C, error) error,
 			_ = end(s, c, ErrGoexit) // there is nobody left to return it to
 		}
 	}()
-	err, panicked := callBody(s.ctx, c, body)
+	panicked, err := callBody(s.ctx, c, body)
 	left = true
 	if panicked == nil {
 		return end(s, c, err)
@@ -132,14 +134,14 @@ func runBody[C any](s seam, c *C, body Func[C], end func(seam, *C, error) error,
 	panic(panicked.Value)
 }
 
-func callBody[C any](ctx context.Context, c *C, body Func[C]) (err error, _ *PanicError) {
+func callBody[C any](ctx context.Context, c *C, body Func[C]) (_ *PanicError, err error) {
 	var r recovery
 	func() {
 		defer r.catch()
 		err = body(ctx, c)
 		r.returned = true
 	}()
-	return err, r.panicked
+	return r.panicked, err
 }
 
 // ender makes the end function of a Begin form: it runs end once, and returns
@@ -188,29 +190,49 @@ func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) err
 	if own, ok := any(c).(interface{ hookCaller() *Caller }); ok {
 		caller = own.hookCaller()
 	}
+	if v, ok := any(c).(interface {
+		beginUse()
+		endUse()
+	}); ok {
+		v.beginUse()
+		defer v.endUse()
+	}
 	s, err := open(ctx, caller)
 	if err != nil {
 		return err
 	}
-	setErr := func(err error) {
-		if told, ok := any(c).(interface{ SetHookError(error) }); ok {
-			told.SetHookError(err)
-		}
-	}
 	end := func(s seam, c *C, err error) error {
-		err, _ = unmark(err)
+		_, err = unmark(err)
 		if err != nil {
-			setErr(err)
+			tellError(s.ctx, post.p, c, err)
 		}
 		return verdict(err, firePost(&s, post, c))
 	}
-	if err := fire(&s, s.ctx, pre, c); err != nil {
+	if err := fire(&s, pre, c); err != nil {
 		return err
 	}
 	if err := s.ctx.Err(); err != nil {
 		return end(s, c, err)
 	}
 	return runBody(s, c, body, end, false)
+}
+
+// tellError tells c of a failure, if it wants to know. What it panics with must
+// not keep the post point from firing.
+func tellError(ctx context.Context, p *point, c any, err error) {
+	told, ok := c.(interface{ SetHookError(error) })
+	if !ok {
+		return
+	}
+	var r recovery
+	func() {
+		defer r.catch()
+		told.SetHookError(err)
+		r.returned = true
+	}()
+	if r.panicked != nil {
+		logError(ctx, "hooks: SetHookError panicked", r.panicked, slog.String("point", string(p.name)))
+	}
 }
 
 // BeginModel fires [PreModelCall]. A non-nil error means blocked: there is no
@@ -258,16 +280,17 @@ func beginModel(ctx context.Context, m *ModelCall) (seam, error) {
 	s, err := open(ctx, &m.Caller)
 	if err != nil {
 		m.Err = err
+		m.Values.endUse()
 		return s, err
 	}
-	if Enabled(s.ctx, PreModelCall) {
-		m.Messages, m.Tools = slices.Clone(m.Messages), slices.Clone(m.Tools)
-	}
-	if err := fire(&s, s.ctx, PreModelCall, m); err != nil {
+	m.borrowed = true
+	err = fire(&s, PreModelCall, m)
+	m.borrowed = false
+	if err != nil {
 		m.answered = false
 		m.clearResponse()
 		m.Err = err
-		m.Values.end()
+		m.Values.endUse()
 		return s, err
 	}
 	m.Err = nil
@@ -282,8 +305,8 @@ func beginModel(ctx context.Context, m *ModelCall) (seam, error) {
 }
 
 func endModel(s seam, m *ModelCall, err error) error {
-	defer m.Values.end()
-	err, _ = unmark(err)
+	defer m.Values.endUse()
+	_, err = unmark(err)
 	if err != nil {
 		m.Err = err
 	}
@@ -326,19 +349,21 @@ func beginStep(ctx context.Context, st *Step) (seam, error) {
 		return seam{}, misuse(PreStep.p)
 	}
 	st.Output, st.Err = nil, nil
-	st.Values.begin()
-	s, err := open(carry(ctx, &st.Caller), &st.Caller)
+	st.Values.beginUse()
+	s, err := open(ctx, &st.Caller)
 	if err != nil {
 		st.Err = err
+		st.Values.endUse()
 		return s, err
 	}
-	if err := fire(&s, s.ctx, PreStep, st); err != nil {
+	s.carry(&st.Caller)
+	if err := fire(&s, PreStep, st); err != nil {
 		st.Output, st.Err = nil, err
-		st.Values.end()
+		st.Values.endUse()
 		return s, err
 	}
 	st.Output, st.Err = nil, nil
-	s.ctx = carry(s.ctx, &st.Caller) // what a hook set counts too
+	s.carry(&st.Caller) // what a hook set counts too
 	if err := s.ctx.Err(); err != nil {
 		return s, endStep(s, st, err)
 	}
@@ -346,8 +371,8 @@ func beginStep(ctx context.Context, st *Step) (seam, error) {
 }
 
 func endStep(s seam, st *Step, err error) error {
-	defer st.Values.end()
-	err, _ = unmark(err)
+	defer st.Values.endUse()
+	_, err = unmark(err)
 	if err != nil {
 		st.Err = err
 	}
@@ -358,19 +383,15 @@ func endStep(s seam, st *Step, err error) error {
 	return verdict(err, post)
 }
 
-// carry returns a ctx that carries c, filled from what ctx carries already.
-// It costs nothing where c says nothing new.
-func carry(ctx context.Context, c *Caller) context.Context {
-	if c.unset() {
-		return ctx
-	}
-	outer := CallerFrom(ctx)
-	c.fill(outer)
-	if c.RunID == outer.RunID && c.AgentRole == outer.AgentRole && identical(c.Agent, outer.Agent) &&
+// carry makes the ctx of the body carry c. It costs nothing where c says
+// nothing new.
+func (s *seam) carry(c *Caller) {
+	outer := CallerFrom(s.ctx)
+	if c.unset() || c.RunID == outer.RunID && c.AgentRole == outer.AgentRole && identical(c.Agent, outer.Agent) &&
 		identical(c.Task, outer.Task) && identical(c.Crew, outer.Crew) && identical(c.Flow, outer.Flow) {
-		return ctx
+		return
 	}
-	return WithCaller(ctx, *c)
+	s.ctx, s.reuse = WithCaller(s.ctx, *c), false
 }
 
 // BeginExecution fires [ExecutionStart] and [Input]. A non-nil error means
@@ -414,25 +435,26 @@ func beginExecution(ctx context.Context, x *Execution) (seam, error) {
 		return seam{}, misuse(ExecutionStart.p)
 	}
 	x.Status, x.Output, x.Err = StatusRunning, nil, nil
-	x.Values.begin()
-	s, err := open(carry(ctx, &x.Caller), &x.Caller)
+	x.Values.beginUse()
+	s, err := open(ctx, &x.Caller)
 	if err == nil {
-		err = fire(&s, s.ctx, ExecutionStart, x)
+		s.carry(&x.Caller)
+		err = fire(&s, ExecutionStart, x)
 	}
 	if err != nil {
 		x.Status, x.Output, x.Err = StatusFailed, nil, err
-		x.Values.end()
+		x.Values.endUse()
 		return s, err
 	}
-	err = exiting
+	err = errExiting
 	defer func() {
-		if err == exiting {
+		if err == errExiting {
 			_ = endExecution(s, x, ErrGoexit) // there is nobody left to return it to
 		}
 	}()
-	err = fire(&s, s.ctx, Input, x)
+	err = fire(&s, Input, x)
 	x.Status, x.Output, x.Err = StatusRunning, nil, nil
-	s.ctx = carry(s.ctx, &x.Caller) // what a hook set counts too
+	s.carry(&x.Caller) // what a hook set counts too
 	if err == nil {
 		err = s.ctx.Err()
 	}
@@ -443,8 +465,8 @@ func beginExecution(ctx context.Context, x *Execution) (seam, error) {
 }
 
 func endExecution(s seam, x *Execution, err error) error {
-	defer x.Values.end()
-	err, pass := unmark(err)
+	defer x.Values.endUse()
+	pass, err := unmark(err)
 	if pass {
 		x.Err = err
 		return verdict(err, firePost(&s, ExecutionEnd, x))
@@ -466,9 +488,9 @@ func endExecution(s seam, x *Execution, err error) error {
 // output fires Output. A hook that ends the goroutine there doesn't leave out
 // the end of the execution.
 func output(s *seam, x *Execution) error {
-	err := exiting
+	err := errExiting
 	defer func() {
-		if err == exiting {
+		if err == errExiting {
 			_ = endExecution(*s, x, ErrGoexit)
 		}
 	}()

@@ -74,13 +74,13 @@ func beginTool(ctx context.Context, t *ToolCall) (seam, error) {
 		t.abandon(err)
 		return s, err
 	}
-	err = exiting
+	err = errExiting
 	defer func() {
-		if err == exiting {
+		if err == errExiting {
 			t.abandon(ErrGoexit) // a hook ends the goroutine: no call is left without a result
 		}
 	}()
-	err = fire(&s, s.ctx, PreToolCall, t)
+	err = fire(&s, PreToolCall, t)
 	if err != nil && isErr(err, ErrTooDeep) {
 		t.abandon(err)
 		return s, err
@@ -104,20 +104,20 @@ func beginTool(ctx context.Context, t *ToolCall) (seam, error) {
 }
 
 func endTool(s seam, t *ToolCall, err error) error {
-	defer t.Values.end()
+	defer t.Values.endUse()
 	pass := false
 	if t.run {
 		t.run, t.ran = false, true
-		if err, pass = unmark(err); pass {
+		if pass, err = unmark(err); pass {
 			t.Err, s.fatal = err, err
 		} else if err != nil {
 			s.fatal = t.failed(err)
 		}
 	}
 	t.argErr = nil
-	post := exiting
+	post := errExiting
 	defer func() {
-		if post == exiting { // a hook ends the goroutine: nobody has checked the result
+		if post == errExiting { // a hook ends the goroutine: nobody has checked the result
 			_ = t.block(&HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit}, withheldText)
 		}
 	}()
@@ -188,8 +188,7 @@ func (t *ToolCall) notRun(err error) {
 // abandon is notRun for a call that has no post point.
 func (t *ToolCall) abandon(err error) {
 	t.notRun(err)
-	t.argErr = nil
-	t.Values.end()
+	t.Values.endUse()
 }
 
 // notRunReason tells why in words that may go to a model.

@@ -33,6 +33,7 @@ type HookDispatchedEvent struct {
 	RunID       string
 	AgentRole   string
 	ToolName    string
+	ToolCallID  string
 }
 
 // HookRun tells of one hook in a dispatch.
@@ -129,9 +130,13 @@ type recorder struct {
 func newRecorder(ctx context.Context, p *point, c any, watchers []*Observer, s *subject) *recorder {
 	caller := callerOf(ctx, c)
 	now := time.Now()
+	id := ""
+	if call, ok := c.(interface{ toolCallID() string }); ok {
+		id = call.toolCallID()
+	}
 	return &recorder{
 		ctx: ctx, watchers: watchers, payload: newTracker(p.name, c), start: now, last: now,
-		event: HookDispatchedEvent{Hooks: make([]HookRun, 0, 4), Point: p.name, RunID: caller.RunID, AgentRole: s.roleOr(caller), ToolName: s.name},
+		event: HookDispatchedEvent{Hooks: make([]HookRun, 0, 4), Point: p.name, RunID: caller.RunID, AgentRole: s.roleOr(caller), ToolName: s.name, ToolCallID: id},
 	}
 }
 
@@ -188,6 +193,7 @@ func (r *recorder) close(outcome Outcome, err error) {
 // send is deferred by the dispatch.
 func (r *recorder) send() {
 	if !r.done && r.running {
+		r.payload.changed()
 		r.close(OutcomeFailed, ErrGoexit)
 	}
 	if len(r.event.Hooks) == 0 {

@@ -66,6 +66,9 @@ func (t *ToolCall) ResultEdited() bool {
 		t.body.known && (t.Result != t.body.result || !slices.EqualFunc(t.Parts, t.body.parts, samePart))
 }
 
+// Text returns the text of the result: Result and the text of each part.
+func (t *ToolCall) Text() string { return joinText(t.Result, t.Parts) }
+
 // EditText replaces the text of the result by f of it, part by part. Changed
 // parts are copied first and lose their Native, which holds the old text.
 func (t *ToolCall) EditText(f func(string) string) {
@@ -76,14 +79,21 @@ func (t *ToolCall) EditText(f func(string) string) {
 // that a guard and the tool see the same: raw must hold one object and nothing
 // else, with no key twice. Numbers become float64, or [json.Number] where that
 // would lose digits. After an error Input is empty, and the seams don't run
-// the tool: the model reads what is wrong.
+// the tool: the model reads what is wrong. A loop that goes on to a seam may
+// therefore ignore the error.
 func (t *ToolCall) SetArguments(raw string) error {
-	t.Input, t.argErr = parseArguments(raw)
-	if t.argErr != nil {
-		return fmt.Errorf("hooks: %w", t.argErr)
+	input, err := parseArguments(raw)
+	if err != nil {
+		err = fmt.Errorf("hooks: %w", err)
 	}
-	return nil
+	t.Input, t.argErr = input, err
+	return err
 }
+
+// ArgumentsError returns the error of the last [ToolCall.SetArguments], until a
+// seam has told the model. Hooks that judge Input should pass such a call over,
+// whose Input is empty; one that can mend the arguments sets them again.
+func (t *ToolCall) ArgumentsError() error { return t.argErr }
 
 // Arguments returns Input as JSON, with its keys sorted. It fails for values
 // that JSON can't hold.
@@ -111,6 +121,8 @@ func (t *ToolCall) ready(p InterceptionPoint) inputs {
 	return &t.Input
 }
 
+func (t *ToolCall) toolCallID() string { return t.ID }
+
 func (t *ToolCall) payload(p InterceptionPoint, s *snapshot) {
 	if p != PostToolCall.p.name {
 		s.input, s.answered = t.Input, t.answered
@@ -127,7 +139,7 @@ func (t *ToolCall) reset() {
 	t.Blocked, t.Err = nil, nil
 	t.clearResult()
 	t.body = toolResult{}
-	t.Values.begin()
+	t.Values.beginUse()
 }
 
 func (t *ToolCall) clearResult() { t.Result, t.Parts, t.RawResult = "", nil, nil }
