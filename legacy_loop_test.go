@@ -1,0 +1,433 @@
+package hooks_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loophooks/hooks"
+)
+
+var loopPoints = []hooks.AnyPoint{hooks.PreStep, hooks.PreModelCall, hooks.PreToolCall, hooks.PostToolCall, hooks.PostStep}
+
+// tracingLoop returns LoopHooks whose functions note that they ran and change
+// nothing.
+func tracingLoop(tr *trace) hooks.LoopHooks {
+	return hooks.LoopHooks{
+		BeforeTurn: func(_ context.Context, turn int, messages []hooks.Message) error {
+			tr.add(fmt.Sprintf("BeforeTurn(%d,%d)", turn, len(messages)))
+			return nil
+		},
+		BeforeProviderCall: func(_ context.Context, messages []hooks.Message) ([]hooks.Message, error) {
+			tr.add(fmt.Sprintf("BeforeProviderCall(%d)", len(messages)))
+			return messages, nil
+		},
+		BeforeToolExecution: func(_ context.Context, name string, input map[string]any) (hooks.Gate, error) {
+			tr.add(fmt.Sprintf("BeforeToolExecution(%s,%d)", name, len(input)))
+			return hooks.Gate{Authorize: true}, nil
+		},
+		AfterToolExecution: func(_ context.Context, name, output string) (string, error) {
+			tr.add(fmt.Sprintf("AfterToolExecution(%s,%s)", name, output))
+			return output, nil
+		},
+		AfterTurn: func(_ context.Context, turn int, reply hooks.Message) error {
+			tr.add(fmt.Sprintf("AfterTurn(%d,%s)", turn, reply.Content))
+			return nil
+		},
+	}
+}
+
+// oneTurn runs a turn of one model call and one call of a tool.
+func oneTurn(ctx context.Context, turn *hooks.Turn) error {
+	return hooks.RunStep(ctx, &hooks.Step{Kind: hooks.StepTurn, Input: turn}, func(ctx context.Context, _ *hooks.Step) error {
+		err := hooks.RunModel(ctx, &hooks.ModelCall{Messages: turn.Messages}, func(_ context.Context, call *hooks.ModelCall) error {
+			call.Response = "done"
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		call := &hooks.ToolCall{Name: "search", Input: map[string]any{"q": "x"}}
+		if err := hooks.RunTool(ctx, call, toolReturning("found")); err != nil {
+			return err
+		}
+		turn.Reply = hooks.Message{Role: "assistant", Content: "done"}
+		return nil
+	})
+}
+
+func TestLoopHooksRunAtTheirPlacesOfATurn(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	tracingLoop(&tr).Register(hooks.In(r))
+	require.NoError(t, oneTurn(ctx, &hooks.Turn{Number: 3, Messages: make([]hooks.Message, 2)}))
+	assert.Equal(t, "BeforeTurn(3,2) BeforeProviderCall(2) BeforeToolExecution(search,1) "+
+		"AfterToolExecution(search,found) AfterTurn(3,done)", tr.take())
+}
+
+func TestLoopHooksAreOnTheChainsOfOn(t *testing.T) {
+	emptyDefault(t)
+	var tr trace
+	hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, "first"), hooks.WithName("first"))
+	tracingLoop(&tr).Register(hooks.WithName("loop"))
+	hooks.RegisterBeforeToolCallHook(func(context.Context, *hooks.ToolCall) bool { tr.add("last"); return true }, hooks.WithName("last"))
+	require.NoError(t, hooks.Dispatch(t.Context(), hooks.PreToolCall, &hooks.ToolCall{Name: "t"}))
+	assert.Equal(t, "first BeforeToolExecution(t,0) last", tr.take())
+
+	assert.Equal(t, []string{"first", "loop", "last"}, registered(hooks.BeforeToolCallHooks()))
+	assert.True(t, hooks.UnregisterBeforeToolCallHook(hooks.Hooks(hooks.PreToolCall)[1]))
+	assert.Equal(t, []string{"first", "last"}, registered(hooks.Hooks(hooks.PreToolCall)))
+	assert.Equal(t, 1, hooks.ClearAfterToolCallHooks())
+}
+
+func TestLoopHookWithoutAFunctionIsSkipped(t *testing.T) {
+	t.Parallel()
+	all := tracingLoop(new(trace))
+	for i, tc := range []hooks.LoopHooks{
+		{BeforeTurn: all.BeforeTurn}, {BeforeProviderCall: all.BeforeProviderCall}, {BeforeToolExecution: all.BeforeToolExecution},
+		{AfterToolExecution: all.AfterToolExecution}, {AfterTurn: all.AfterTurn},
+	} {
+		ctx, r := newRun(t)
+		reg := tc.Register(hooks.In(r))
+		for j, p := range loopPoints {
+			assert.Equal(t, i == j, len(r.Hooks(p)) == 1, "%s", p.Name())
+		}
+		require.NoError(t, oneTurn(ctx, new(hooks.Turn)))
+		assert.True(t, reg.Remove())
+	}
+	assert.False(t, hooks.LoopHooks{}.Register().Remove())
+}
+
+func TestLoopHooksAreRemovedTogether(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	loop := tracingLoop(&tr)
+	reg, other := loop.Register(hooks.In(r)), loop.Register(hooks.In(r), hooks.WithName("other"))
+	assert.True(t, reg.Remove())
+	assert.False(t, reg.Remove())
+	for _, p := range loopPoints {
+		assert.Equal(t, []string{"other"}, registered(r.Hooks(p)))
+	}
+	assert.True(t, other.Remove())
+	require.NoError(t, oneTurn(ctx, new(hooks.Turn)))
+	assert.Empty(t, tr.take())
+
+	for _, p := range loopPoints {
+		reg := loop.Register(hooks.In(r))
+		r.Clear(p)
+		assert.True(t, reg.Remove(), "only the one at %s was gone", p.Name())
+		assert.Equal(t, "no hooks\n", r.String())
+	}
+
+	cleared := loop.Register(hooks.In(r))
+	assert.Equal(t, 5, r.ClearAll())
+	assert.False(t, cleared.Remove())
+	assert.False(t, (*hooks.LoopRegistration)(nil).Remove())
+}
+
+func TestOneOfManyConcurrentRemovesOfLoopHooksSucceeds(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	reg := tracingLoop(new(trace)).Register(hooks.In(r))
+	var removed atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if reg.Remove() {
+				removed.Add(1)
+			}
+			for _, p := range loopPoints {
+				assert.Empty(t, r.Hooks(p), "they are gone when Remove returns")
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, int64(1), removed.Load())
+}
+
+func TestLoopHooksMayRemoveThemselves(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	loop := tracingLoop(&tr)
+	var reg *hooks.LoopRegistration
+	loop.BeforeTurn = func(context.Context, int, []hooks.Message) error {
+		assert.True(t, reg.Remove())
+		return nil
+	}
+	reg = loop.Register(hooks.In(r))
+	finishes(t, "a turn", func() { assert.NoError(t, oneTurn(ctx, new(hooks.Turn))) })
+	assert.Empty(t, tr.take())
+}
+
+func TestLoopHooksAreNamedAfterWhereTheyWereRegistered(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	_, _, line, _ := runtime.Caller(0)
+	tracingLoop(new(trace)).Register(hooks.In(r))
+	for _, p := range loopPoints {
+		assert.Equal(t, []string{fmt.Sprintf("legacy_loop_test.go:%d", line+1)}, registered(r.Hooks(p)))
+	}
+}
+
+func TestToolFilterOfLoopHooksConcernsTheToolPointsAlone(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	opts := []hooks.Option{hooks.WithTools("book_ticket"), hooks.In(r), nil}
+	tracingLoop(&tr).Register(opts[:2]...)
+	assert.Nil(t, opts[2], "the caller's options are not written")
+	require.NoError(t, oneTurn(ctx, new(hooks.Turn)))
+	assert.Equal(t, "BeforeTurn(0,0) BeforeProviderCall(0) AfterTurn(0,done)", tr.take())
+	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "Book Ticket"}, toolReturning("ok")))
+	assert.Equal(t, "BeforeToolExecution(Book Ticket,0) AfterToolExecution(Book Ticket,ok)", tr.take())
+}
+
+func TestAgentFilterOfLoopHooksConcernsAllPoints(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	tracingLoop(&tr).Register(hooks.WithAgents("Writer"), hooks.In(r))
+	require.NoError(t, oneTurn(hooks.WithCaller(ctx, hooks.Caller{AgentRole: "Editor"}), new(hooks.Turn)))
+	assert.Empty(t, tr.take())
+	require.NoError(t, oneTurn(hooks.WithCaller(ctx, hooks.Caller{AgentRole: "Writer"}), new(hooks.Turn)))
+	assert.Equal(t, 5, len(strings.Fields(tr.take())))
+}
+
+func TestLoopHooksThatCannotBeMeantPanicAndRegisterNothing(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	for _, bad := range [][]hooks.Option{
+		{hooks.WithTimeout(0)},
+		{hooks.AsGuard(), hooks.WithOnce()},
+	} {
+		assert.NotEmpty(t, panicText(t, func() { tracingLoop(new(trace)).Register(append(bad, hooks.In(r))...) }))
+		assert.NotEmpty(t, panicText(t, func() {
+			hooks.LoopHooks{AfterToolExecution: tracingLoop(nil).AfterToolExecution}.Register(append(bad, hooks.In(r))...)
+		}))
+	}
+	assert.Equal(t, "no hooks\n", r.String())
+}
+
+func TestTurnHooksSkipOtherSteps(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	tracingLoop(&tr).Register(hooks.In(r))
+	for name, step := range map[string]*hooks.Step{
+		"a task":               {Kind: hooks.StepTask, Input: new(hooks.Turn)},
+		"a flow method":        {Kind: hooks.StepFlowMethod, Input: new(hooks.Turn)},
+		"no kind":              {Input: new(hooks.Turn)},
+		"a turn of its own":    {Kind: hooks.StepTurn, Input: map[string]any{"number": 1}},
+		"a turn without input": {Kind: hooks.StepTurn},
+		"a nil turn":           {Kind: hooks.StepTurn, Input: (*hooks.Turn)(nil)},
+	} {
+		require.NoError(t, hooks.RunStep(ctx, step, func(context.Context, *hooks.Step) error { return nil }), name)
+		assert.Empty(t, tr.take(), name)
+	}
+}
+
+func TestAfterTurnSkipsATurnThatFailed(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	tracingLoop(&tr).Register(hooks.In(r))
+	err := hooks.RunStep(ctx, &hooks.Step{Kind: hooks.StepTurn, Input: new(hooks.Turn)},
+		func(context.Context, *hooks.Step) error { return errBroken })
+	require.ErrorIs(t, err, errBroken)
+	assert.Equal(t, "BeforeTurn(0,0)", tr.take())
+}
+
+func TestBeforeProviderCallChoosesTheMessagesToSend(t *testing.T) {
+	t.Parallel()
+	history := []hooks.Message{{Role: "user", Content: "old"}, {Role: "user", Content: "new"}}
+	failing := errors.New("lost")
+	for name, tc := range map[string]struct {
+		fn   func([]hooks.Message) ([]hooks.Message, error)
+		want []hooks.Message
+	}{
+		"the same":           {func(m []hooks.Message) ([]hooks.Message, error) { return m, nil }, history},
+		"trimmed":            {func(m []hooks.Message) ([]hooks.Message, error) { return m[1:], nil }, history[1:]},
+		"none":               {func(m []hooks.Message) ([]hooks.Message, error) { return m[:0], nil }, []hooks.Message{}},
+		"nil keeps them":     {func([]hooks.Message) ([]hooks.Message, error) { return nil, nil }, history},
+		"unused if it fails": {func(m []hooks.Message) ([]hooks.Message, error) { return m[1:], failing }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, r := newRun(t)
+			hooks.LoopHooks{BeforeProviderCall: func(_ context.Context, m []hooks.Message) ([]hooks.Message, error) { return tc.fn(m) }}.
+				Register(hooks.In(r))
+			call := &hooks.ModelCall{Messages: history}
+			err := hooks.RunModel(ctx, call, func(_ context.Context, call *hooks.ModelCall) error {
+				assert.Equal(t, tc.want, call.Messages)
+				return nil
+			})
+			if tc.want == nil {
+				require.ErrorIs(t, err, failing)
+				assert.Equal(t, history, call.Messages)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestBeforeProviderCallKeepsAnEarlierReplacement(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.On(hooks.PreModelCall, edit(func(call *hooks.ModelCall) { call.Messages = []hooks.Message{{Content: "new"}} }), hooks.In(r))
+	hooks.LoopHooks{BeforeProviderCall: func(context.Context, []hooks.Message) ([]hooks.Message, error) { return nil, nil }}.Register(hooks.In(r))
+	call := &hooks.ModelCall{Messages: []hooks.Message{{Content: "old"}}}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreModelCall, call))
+	assert.Equal(t, []hooks.Message{{Content: "new"}}, call.Messages)
+}
+
+// gated returns LoopHooks whose BeforeToolExecution gives gate and err.
+func gated(gate hooks.Gate, err error) hooks.LoopHooks {
+	return hooks.LoopHooks{BeforeToolExecution: func(context.Context, string, map[string]any) (hooks.Gate, error) { return gate, err }}
+}
+
+func TestGateDecidesAboutTheCall(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		gate    hooks.Gate
+		want    string
+		isError bool
+		ran     bool
+	}{
+		"authorised":                     {hooks.Gate{Authorize: true}, "42", false, true},
+		"authorised with a result":       {hooks.Gate{Authorize: true, Result: new("cached")}, "cached", false, false},
+		"authorised with an empty one":   {hooks.Gate{Authorize: true, Result: new("")}, "", false, false},
+		"refused with a result":          {hooks.Gate{Result: new("Book tourist instead.")}, "Book tourist instead.", true, false},
+		"refused with an empty one":      {hooks.Gate{Result: new("")}, "Rejected by policy.", true, false},
+		"refused without, the zero Gate": {hooks.Gate{}, "Rejected by policy.", true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, r := newRun(t)
+			gated(tc.gate, nil).Register(hooks.In(r), hooks.WithName("policy"))
+			call := &hooks.ToolCall{Name: "book_ticket"}
+			require.NoError(t, hooks.RunTool(ctx, call, toolReturning("42")), "the run goes on")
+			assert.Equal(t, tc.want, call.Result)
+			assert.Equal(t, tc.isError, call.IsError())
+			assert.Equal(t, tc.ran, call.Ran())
+			if !tc.isError {
+				assert.Nil(t, call.Blocked)
+				return
+			}
+			require.NotNil(t, call.Blocked)
+			assert.Equal(t, "policy", call.Blocked.Source)
+			assert.Equal(t, tc.want, call.Blocked.PublicText())
+			assert.NoError(t, call.Blocked.Err)
+			assert.False(t, call.Blocked.StopRun)
+		})
+	}
+}
+
+func TestRefusalOfAGateIsTheReasonInEvents(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	gated(hooks.Gate{Result: new("Book tourist instead.")}, nil).Register(hooks.In(r))
+	log := record(t, r)
+	require.Error(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "t"}))
+	assert.Equal(t, "Book tourist instead.", log.one(t).AbortReason)
+}
+
+func TestBeforeToolExecutionEditsTheInputInPlace(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.LoopHooks{BeforeToolExecution: func(_ context.Context, _ string, input map[string]any) (hooks.Gate, error) {
+		input["class"] = "tourist"
+		return hooks.Gate{Authorize: true}, nil
+	}}.Register(hooks.In(r))
+	call := &hooks.ToolCall{Name: "book_ticket"}
+	require.NoError(t, hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+		assert.Equal(t, map[string]any{"class": "tourist"}, call.Input)
+		return nil
+	}))
+}
+
+func TestLaterGateMayRefuseWhatAnEarlierOneAnswered(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	gated(hooks.Gate{Authorize: true, Result: new("cached")}, nil).Register(hooks.In(r))
+	gated(hooks.Gate{}, nil).Register(hooks.In(r))
+	call := &hooks.ToolCall{Name: "t"}
+	require.NoError(t, hooks.RunTool(ctx, call, toolReturning("")))
+	assert.Equal(t, "Rejected by policy.", call.Result)
+	assert.False(t, call.Answered())
+}
+
+func TestAfterToolExecutionRewritesWhateverTheModelWouldRead(t *testing.T) {
+	t.Parallel()
+	redact := hooks.LoopHooks{AfterToolExecution: func(_ context.Context, _, output string) (string, error) {
+		return cmp.Or(strings.ReplaceAll(output, "DNI 123", "DNI ***"), "nothing"), nil
+	}}
+	image := hooks.Part{Kind: "image", Native: "pixels"}
+	for name, tc := range map[string]struct {
+		body      func(*hooks.ToolCall) error
+		blocked   bool
+		want      string
+		wantParts []hooks.Part
+	}{
+		"a result": {
+			body: func(call *hooks.ToolCall) error { call.Result = "DNI 123"; return nil },
+			want: "DNI ***",
+		},
+		"an empty result": {
+			body: func(*hooks.ToolCall) error { return nil },
+			want: "nothing",
+		},
+		"an error": {
+			body: func(*hooks.ToolCall) error { return errors.New("no passenger DNI 123") },
+			want: "no passenger DNI ***",
+		},
+		"a refusal": {blocked: true, want: "not for DNI ***"},
+		"text in parts": {
+			body: func(call *hooks.ToolCall) error {
+				call.Parts = []hooks.Part{{Kind: "text", Text: "for DNI 123"}, image}
+				return nil
+			},
+			want: "for DNI ***",
+		},
+		"nothing, beside an image": {
+			body: func(call *hooks.ToolCall) error {
+				call.Result, call.Parts = "a face", []hooks.Part{image}
+				return nil
+			},
+			want: "a face", wantParts: []hooks.Part{image},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, r := newRun(t)
+			if tc.blocked {
+				gated(hooks.Gate{Result: new("not for DNI 123")}, nil).Register(hooks.In(r))
+			}
+			redact.Register(hooks.In(r))
+			call := &hooks.ToolCall{Name: "book_ticket"}
+			require.NoError(t, hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error { return tc.body(call) }))
+			assert.Equal(t, tc.want, call.Result)
+			assert.Equal(t, tc.wantParts, call.Parts)
+		})
+	}
+}
+
+func TestAfterToolExecutionSkipsAnInterruptedCall(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.LoopHooks{AfterToolExecution: func(context.Context, string, string) (string, error) { return "made up", nil }}.Register(hooks.In(r))
+	call := &hooks.ToolCall{Name: "t"}
+	interrupt := errors.New("interrupt")
+	err := hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return hooks.PassThrough(interrupt) })
+	assert.Equal(t, interrupt, err)
+	assert.Empty(t, call.Result)
+}
