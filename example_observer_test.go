@@ -1,0 +1,58 @@
+package hooks_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/loophooks/hooks"
+)
+
+// Hooks change, guards decide, and an observer watches both: when it gets the
+// event, the document number is gone already and the refusal is made. It sees
+// what happened and by whom, never the payload, and can change nothing.
+func Example_observer() {
+	reg := hooks.NewRegistry()
+	observer := reg.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
+		fmt.Printf("event: %s of %s %s", ev.Point, ev.ToolName, ev.Outcome)
+		if ev.Outcome == hooks.OutcomeAborted {
+			fmt.Printf(" by %s: %s", ev.AbortSource, ev.AbortReason)
+		}
+		fmt.Println()
+	})
+	defer observer.Remove() // not needed for a registry that ends with its run
+
+	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		if call.Input["seat_class"] != "tourist" {
+			return hooks.Abort("only tourist class without a manager's approval")
+		}
+		return nil
+	}, hooks.In(reg), hooks.AsGuard(), hooks.WithName("travel-policy"), hooks.WithTools("book_ticket"))
+
+	dni := regexp.MustCompile(`\bDNI [0-9]+(?:\.[0-9]+)*`)
+	hooks.On(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		call.EditText(func(text string) string { return dni.ReplaceAllString(text, "DNI ***") })
+		return nil
+	}, hooks.In(reg), hooks.WithFailClosed(), hooks.WithName("documents"))
+
+	ctx := hooks.WithScope(context.Background(), reg)
+	for _, class := range []string{"first", "tourist"} {
+		call := &hooks.ToolCall{Name: "book_ticket", Input: map[string]any{"seat_class": class}}
+		err := hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+			call.Result = "Booked for Ana, DNI 30.123.456."
+			return nil
+		})
+		if err != nil {
+			fmt.Println("the run stops:", err)
+			return
+		}
+		fmt.Println("the model reads:", call.Result)
+	}
+	// Output:
+	// event: pre_tool_call of book_ticket aborted by travel-policy: only tourist class without a manager's approval
+	// event: post_tool_call of book_ticket proceeded
+	// the model reads: Tool execution blocked by hook. Tool: book_ticket. Reason: only tourist class without a manager's approval
+	// event: pre_tool_call of book_ticket proceeded
+	// event: post_tool_call of book_ticket modified
+	// the model reads: Booked for Ana, DNI ***.
+}
