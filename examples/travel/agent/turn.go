@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loophooks/hooks"
+)
+
+// turn is one call of the model, and of the tools that it asks for. The Messages
+// that the pre hooks leave in the step's [hooks.Turn] are the history from then
+// on. The text of the reply is the step's output, and on the last turn the
+// answer.
+func (r *run) turn(ctx context.Context, n int) (answer string, done bool, err error) {
+	if r.Listener.TurnStarted != nil {
+		r.Listener.TurnStarted(n)
+	}
+	step := &hooks.Step{
+		Kind:  hooks.StepTurn,
+		Name:  fmt.Sprintf("turn %d", n),
+		Input: &hooks.Turn{Number: n, Messages: r.history},
+	}
+	err = hooks.RunStep(ctx, step, func(ctx context.Context, step *hooks.Step) error {
+		turn, ok := step.Input.(*hooks.Turn)
+		if !ok {
+			return fmt.Errorf("the input of turn %d is %T, not *hooks.Turn", n, step.Input)
+		}
+		r.history = turn.Messages
+		r.result.Turns++
+		reply, offered, err := r.callModel(ctx, n)
+		if err != nil {
+			return err
+		}
+		turn.Reply = reply
+		r.history = append(r.history, reply)
+		if r.Listener.ModelReplied != nil {
+			r.Listener.ModelReplied(n, reply)
+		}
+		step.Output = reply.Content
+		if done = len(reply.ToolCalls) == 0; done {
+			return nil
+		}
+		return r.callTools(ctx, n, reply.ToolCalls, offered)
+	})
+	if err != nil || !done {
+		return "", false, err
+	}
+	answer, ok := step.Output.(string)
+	if !ok {
+		return "", false, fmt.Errorf("the output of turn %d is %T, not text", n, step.Output)
+	}
+	return answer, true, nil
+}
+
+// callModel sends the history and returns the reply as the hooks left it, with
+// the names of the tools that were offered.
+func (r *run) callModel(ctx context.Context, n int) (hooks.Message, []string, error) {
+	call := &hooks.ModelCall{
+		Model:      r.ModelName,
+		LLM:        r.Model,
+		Iterations: n - 1,
+		Messages:   r.history,
+		Tools:      r.toolNames(),
+	}
+	err := hooks.RunModel(ctx, call, func(ctx context.Context, call *hooks.ModelCall) error {
+		req, err := r.request(call)
+		if err != nil {
+			return err
+		}
+		call.Request = req
+		reply, err := r.Model.Complete(ctx, req)
+		if err != nil {
+			return err
+		}
+		call.RawResponse = reply
+		call.Response = reply.Content
+		call.ToolCalls = toolRequests(reply.ToolCalls)
+		call.Usage = hooks.Usage{In: reply.TokensIn, Out: reply.TokensOut}
+		return nil
+	})
+	if err != nil {
+		return hooks.Message{}, nil, err
+	}
+	reply := hooks.Message{Role: "assistant", Content: call.Response, ToolCalls: tidy(call.ToolCalls, n)}
+	return reply, call.Tools, nil
+}
+
+// tidy gives each call of turn n an id of its own, since results are told apart
+// by it and some servers send none or the same one twice, and arguments to those
+// for which the model wrote nothing at all, as some do for a tool without
+// parameters.
+func tidy(calls []hooks.ToolRequest, n int) []hooks.ToolRequest {
+	calls = slices.Clone(calls)
+	seen := make(map[string]bool, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		if c.ID == "" || seen[c.ID] {
+			c.ID = fmt.Sprintf("call_%d_%d", n, i+1)
+		}
+		seen[c.ID] = true
+		if strings.TrimSpace(c.Arguments) == "" {
+			c.Arguments = "{}"
+		}
+	}
+	return calls
+}

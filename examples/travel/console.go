@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/examples/travel/agent"
+	"github.com/loophooks/hooks/examples/travel/policy"
+)
+
+// console tells a person what happens. It hears of the loop from the loop, and
+// of the hooks by observing a registry; it changes nothing. Everything that it
+// prints goes through policy.ForPeople.
+type console struct {
+	trace bool
+
+	mu       sync.Mutex
+	w        io.Writer
+	pending  []string // what hooks did since the loop last said something
+	modified int      // dispatches that rewrote something
+}
+
+// listener prints what the loop does.
+func (c *console) listener() agent.Listener {
+	return agent.Listener{
+		TurnStarted: func(turn int) {
+			c.tell(func() { fmt.Fprintf(c.w, "\nTurn %d\n", turn) })
+		},
+		ModelReplied: func(_ int, reply hooks.Message) {
+			c.tell(func() {
+				if reply.Content != "" && len(reply.ToolCalls) > 0 { // else it is the answer
+					c.line("model", reply.Content)
+				}
+				for _, call := range reply.ToolCalls {
+					c.line("call", call.Name+" "+policy.HideInJSON(call.Arguments))
+				}
+			})
+		},
+		ToolReturned: func(_ int, call *hooks.ToolCall) {
+			c.tell(func() {
+				label := "result"
+				if call.IsError() {
+					label = "error"
+				}
+				c.line(label, call.Name+": "+call.Result)
+			})
+		},
+	}
+}
+
+// dispatched observes the hooks of the run. Those of parallel tool calls come in
+// any order, from many goroutines: they wait until the loop says the next
+// thing, and then come in an order of their own. A trace is printed at once.
+func (c *console) dispatched(_ context.Context, ev hooks.HookDispatchedEvent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trace {
+		c.line("trace", traceOf(ev))
+	}
+	if ev.Outcome == hooks.OutcomeModified {
+		c.modified++
+	}
+	for _, h := range ev.Hooks {
+		if did := deed(ev, h); did != "" {
+			c.pending = append(c.pending, fmt.Sprintf("%q %s", h.Name, did))
+		}
+	}
+}
+
+// deed is what a hook did, "" if it did nothing.
+func deed(ev hooks.HookDispatchedEvent, h hooks.HookRun) string {
+	what := payload(ev)
+	switch h.Outcome {
+	case hooks.OutcomeModified:
+		return "rewrote " + what
+	case hooks.OutcomeFailed:
+		return "failed on " + what + " and was passed over"
+	case hooks.OutcomeAborted:
+		return "refused " + what + ": " + ev.AbortReason
+	}
+	return ""
+}
+
+// payload names what the hooks of a dispatch decide on.
+func payload(ev hooks.HookDispatchedEvent) string {
+	switch ev.Point {
+	case hooks.PreModelCall.Name():
+		return "the messages to the model"
+	case hooks.PostModelCall.Name():
+		return "the model's reply"
+	case hooks.PreToolCall.Name():
+		return "the call of " + ev.ToolName
+	case hooks.PostToolCall.Name():
+		return "the result of " + ev.ToolName
+	case hooks.Output.Name(), hooks.ExecutionEnd.Name():
+		return "the answer"
+	case hooks.PreStep.Name():
+		return "the turn"
+	case hooks.PostStep.Name():
+		return "the end of the turn"
+	}
+	return "the request"
+}
+
+// traceOf is one dispatch in one line.
+func traceOf(ev hooks.HookDispatchedEvent) string {
+	var b strings.Builder
+	b.WriteString(string(ev.Point))
+	if ev.ToolName != "" {
+		b.WriteString(" " + ev.ToolName)
+	}
+	fmt.Fprintf(&b, " %s in %v:", ev.Outcome, ev.Duration.Round(time.Microsecond))
+	for i, h := range ev.Hooks {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, " %q %s", h.Name, h.Outcome)
+	}
+	if ev.Outcome == hooks.OutcomeAborted {
+		b.WriteString(": " + ev.AbortReason)
+	}
+	return b.String()
+}
+
+// tell prints what the hooks did before, and then what say prints.
+func (c *console) tell(say func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flush()
+	say()
+}
+
+func (c *console) flush() {
+	slices.Sort(c.pending)
+	for _, did := range c.pending {
+		c.line("hook", did)
+	}
+	c.pending = nil
+}
+
+// line prints one line. The caller holds mu.
+func (c *console) line(label, text string) {
+	fmt.Fprintf(c.w, "  %-7s %s\n", label, policy.ForPeople(text))
+}
+
+func (c *console) begin(prompt, model string) {
+	c.tell(func() {
+		fmt.Fprintf(c.w, "Request: %s\nModel:   %s\n", policy.ForPeople(prompt), policy.ForPeople(model))
+	})
+}
+
+// end prints the answer, if there is one, and the summary.
+func (c *console) end(result agent.Result, err error, took time.Duration) {
+	c.tell(func() {
+		if err == nil {
+			fmt.Fprintln(c.w, "\nAnswer")
+			for line := range strings.Lines(result.Answer) {
+				fmt.Fprintf(c.w, "  %s\n", policy.ForPeople(strings.TrimRight(line, "\r\n")))
+			}
+		}
+		fmt.Fprintf(c.w, "\n%s, %s, %d blocked, %d rewritten, %v\n", count(result.Turns, "turn"), count(result.ToolCalls, "tool call"),
+			result.Blocked, c.modified, took.Round(time.Millisecond))
+	})
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// failure says why a run failed.
+func failure(err error) string {
+	if abort, ok := errors.AsType[*hooks.HookAborted](err); ok {
+		// The text of abort.Err may hold what nobody should read.
+		return fmt.Sprintf("stopped by %q: %s", abort.Source, abort.Reason)
+	}
+	return err.Error()
+}

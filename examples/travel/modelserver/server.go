@@ -1,0 +1,121 @@
+// Package modelserver is a model that needs no model: a chat-completions
+// endpoint on loopback that plays a travel assistant. It speaks the same wire
+// format as a real endpoint, refuses requests that a real one would refuse, and
+// answers from nothing but the request, so what hooks do to a conversation
+// shows in what it says.
+package modelserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Server is a running model server.
+type Server struct {
+	url    string
+	http   *http.Server
+	served chan struct{} // closed when the server has ended
+}
+
+// Start starts a server on a free port of the loopback interface. It ends with
+// the program, or by Close.
+func Start() (*Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("the embedded model server can't listen: %w", err)
+	}
+	s := &Server{
+		url:    "http://" + l.Addr().String() + "/v1",
+		http:   &http.Server{Handler: Handler(), ReadHeaderTimeout: 10 * time.Second},
+		served: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.served)
+		_ = s.http.Serve(l) // Close makes it return, and nothing else does
+	}()
+	return s, nil
+}
+
+// URL returns the base URL: "http://127.0.0.1:41234/v1".
+func (s *Server) URL() string { return s.url }
+
+// Close ends the server and its connections.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	<-s.served
+	return err
+}
+
+// Handler returns the endpoint as an [http.Handler], safe for concurrent use.
+// It keeps nothing between requests.
+func Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", complete)
+	return mux
+}
+
+const maxBody = 1 << 20
+
+func complete(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		refuse(w, http.StatusRequestEntityTooLarge, "the request is too large or broke off")
+		return
+	}
+	req, err := parse(raw)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	write(w, http.StatusOK, completion(req, next(req)))
+}
+
+func refuse(w http.ResponseWriter, status int, why string) {
+	write(w, status, map[string]any{"error": map[string]any{"message": why, "type": "invalid_request_error"}})
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client is gone: there is nobody to tell
+}
+
+// completion writes what the model says in the wire format.
+func completion(req request, says reply) map[string]any {
+	message := map[string]any{"role": "assistant", "content": nil}
+	if says.text != "" {
+		message["content"] = says.text
+	}
+	finish := "stop"
+	if len(says.calls) > 0 {
+		finish = "tool_calls"
+		first := 1
+		for _, m := range req.Messages {
+			first += len(m.ToolCalls)
+		}
+		calls := make([]map[string]any, len(says.calls))
+		for i, c := range says.calls {
+			args, _ := json.Marshal(c.args) // strings and numbers only
+			calls[i] = map[string]any{
+				"id":       fmt.Sprintf("call_%d", first+i),
+				"type":     "function",
+				"function": map[string]any{"name": c.name, "arguments": string(args)},
+			}
+		}
+		message["tool_calls"] = calls
+	}
+	// A token is about four bytes, which is near enough for nobody to pay.
+	in, out := req.size/4, len(says.text)/4+20*len(says.calls)
+	return map[string]any{
+		"id":      "chatcmpl-scripted",
+		"object":  "chat.completion",
+		"created": time.Now().Unix(),
+		"model":   req.Model,
+		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": finish}},
+		"usage":   map[string]any{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out},
+	}
+}

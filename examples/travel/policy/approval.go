@@ -1,0 +1,34 @@
+package policy
+
+import (
+	"context"
+	"strings"
+
+	"github.com/loophooks/hooks"
+)
+
+// Approval asks a person before a ticket is booked. Only yes means yes: not a
+// typing mistake, not the end of the input, not a failure.
+//
+// It is a guard, so that the person is asked about what will really be booked,
+// and the last of them: nobody is asked to approve what is refused anyway.
+func Approval(r *hooks.Registry) {
+	hooks.On(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+		if call.Tool == nil {
+			return nil // there is nothing to approve: the loop knows no such tool
+		}
+		args, err := call.Arguments()
+		if err != nil {
+			return err
+		}
+		answer, err := call.RequestHumanInput(ctx, ForPeople("The assistant wants to run "+call.Name+" "+args), "Book it? [y/N]")
+		if err != nil {
+			return &hooks.HookAborted{Reason: "nobody could be asked to approve this booking; book nothing and say so", Err: err}
+		}
+		switch strings.ToLower(answer) {
+		case "y", "yes":
+			return nil
+		}
+		return hooks.Abort("the traveller didn't approve this booking; book nothing and say so")
+	}, hooks.In(r), hooks.AsGuard(), hooks.WithPriority(-100), hooks.WithTools("book_ticket"), hooks.WithName("ask before booking"))
+}

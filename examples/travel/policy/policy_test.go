@@ -1,0 +1,305 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/examples/travel/policy"
+)
+
+// under returns a ctx under which the rules that register registers are active.
+func under(t *testing.T, register func(*hooks.Registry)) (context.Context, *hooks.Registry) {
+	t.Helper()
+	r := hooks.NewRegistry()
+	register(r)
+	return hooks.WithScope(t.Context(), r), r
+}
+
+// book runs a call of book_ticket and reports whether the tool ran.
+func book(ctx context.Context, t *testing.T, args string) (call *hooks.ToolCall, ran bool) {
+	t.Helper()
+	call = &hooks.ToolCall{Name: "book_ticket", Tool: "known"}
+	require.NoError(t, call.SetArguments(args))
+	require.NoError(t, hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+		ran = true
+		call.Result = "booked"
+		return nil
+	}))
+	return call, ran
+}
+
+func TestOnlyTouristClassIsBookedUnapproved(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, func(r *hooks.Registry) { policy.FirstClass(r, false) })
+	_, ran := book(ctx, t, `{"seat_class":"tourist"}`)
+	assert.True(t, ran)
+	const instead = "manager's approval; book tourist instead"
+	for args, why := range map[string]string{
+		`{"seat_class":"first"}`:     instead,
+		`{"seat_class":"First"}`:     instead,
+		`{"seat_class":"sleeper"}`:   instead,
+		`{"seat_class":["tourist"]}`: instead,
+		`{}`:                         "seat_class is missing",
+	} {
+		call, ran := book(ctx, t, args)
+		assert.False(t, ran, args)
+		assert.Contains(t, call.Result, why, args)
+	}
+}
+
+func TestApprovedFirstClassIsBooked(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, func(r *hooks.Registry) { policy.FirstClass(r, true) })
+	_, ran := book(ctx, t, `{"seat_class":"first"}`)
+	assert.True(t, ran)
+}
+
+func TestFirstClassIsDecidedAfterEveryOtherHook(t *testing.T) {
+	t.Parallel()
+	ctx, r := under(t, func(r *hooks.Registry) { policy.FirstClass(r, false) })
+	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Input["seat_class"] = "first"
+		return nil
+	}, hooks.In(r))
+	_, ran := book(ctx, t, `{"seat_class":"tourist"}`)
+	assert.False(t, ran)
+}
+
+var documentTexts = []struct{ in, want string }{
+	{"DNI 30.123.456", "DNI ***"},
+	{"DNI 30123456", "DNI ***"},
+	{"for Ana (dni: 5.123.456), window", "for Ana (dni: ***), window"},
+	{"D.N.I. N° 30 123 456.", "D.N.I. N° ***."},
+	{"DNI 30\u00a0123\u00a0456", "DNI ***"},
+	{"**DNI** 30-123-456", "**DNI** ***"},
+	{"DNI\n30.123.456", "DNI\n***"},
+	{"DNI número 30123456", "DNI número ***"},
+	{"DNI ３０.１２３.４５６", "DNI ***"},
+	{"DNI 301234567890", "DNI ***"},
+	{"DNI 30123456 28999888", "DNI ***"},
+	{`{"dni":"30.123.456","fare":24500}`, `{"dni":"***","fare":24500}`},
+	{`"{\"dni\":\"30.123.456\"}"`, `"{\"dni\":\"***\"}"`},
+	{`{"note":"DNI\n30.123.456"}`, `{"note":"DNI\n***"}`},
+	{`{"note":"DNI\u002030.123.456"}`, `{"note":"DNI\u0020***"}`},
+	{"DNI ***", "DNI ***"},
+	{"DNI pending, train 303", "DNI pending, train 303"},
+	{"the fare is 30.123.456", "the fare is 30.123.456"},
+	{"sundni 30.123.456", "sundni 30.123.456"},
+	{"", ""},
+}
+
+func TestHideDocuments(t *testing.T) {
+	t.Parallel()
+	for _, tt := range documentTexts {
+		assert.Equal(t, tt.want, policy.HideDocuments(tt.in), tt.in)
+	}
+}
+
+func FuzzHideDocuments(f *testing.F) {
+	for _, tt := range documentTexts {
+		f.Add(tt.in)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		hidden := policy.HideDocuments(s)
+		if again := policy.HideDocuments(hidden); again != hidden {
+			t.Errorf("%q is hidden as %q and then as %q", s, hidden, again)
+		}
+		if !strings.ContainsAny(s, "dD") && hidden != s {
+			t.Errorf("%q holds no DNI and became %q", s, hidden)
+		}
+	})
+}
+
+const secret = "30.123.456"
+
+func TestDocumentsAreHiddenAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, policy.Documents)
+
+	call := &hooks.ToolCall{Name: "profile"}
+	require.NoError(t, hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Result = "DNI " + secret
+		call.Parts = []hooks.Part{{Kind: "text", Text: "DNI " + secret}}
+		return errors.New("half of it failed")
+	}))
+	assert.Equal(t, "DNI ***", call.Result)
+	assert.Equal(t, "DNI ***", call.Parts[0].Text)
+
+	history := []hooks.Message{
+		{Role: "user", Content: "I am DNI " + secret},
+		{Role: "assistant", ToolCalls: []hooks.ToolRequest{{Name: "f", Arguments: `{"who":"\u0044NI ` + secret + `","n":["DNI 30123456",7]}`}, {Name: "f", Arguments: `no JSON, DNI ` + secret}}},
+	}
+	model := &hooks.ModelCall{Messages: history}
+	require.NoError(t, hooks.RunModel(ctx, model, func(_ context.Context, m *hooks.ModelCall) error {
+		assert.Equal(t, "I am DNI ***", m.Messages[0].Content)
+		assert.Equal(t, `{"n":["DNI ***",7],"who":"DNI ***"}`, m.Messages[1].ToolCalls[0].Arguments)
+		assert.Equal(t, `no JSON, DNI ***`, m.Messages[1].ToolCalls[1].Arguments)
+		m.Response = "hello DNI " + secret
+		return nil
+	}))
+	assert.Equal(t, "hello DNI ***", model.Response)
+	assert.Contains(t, history[1].ToolCalls[0].Arguments, secret, "the history is the loop's own")
+
+	x := &hooks.Execution{}
+	require.NoError(t, hooks.RunExecution(ctx, x, func(_ context.Context, x *hooks.Execution) error {
+		x.Output = "booked for DNI " + secret
+		return nil
+	}))
+	assert.Equal(t, "booked for DNI ***", x.Output)
+}
+
+func TestDocumentThatALaterHookPutsInStopsTheCall(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, policy.Documents)
+	inner := hooks.NewRegistry() // its hooks run after those of the outer scope
+	hooks.On(hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+		m.Messages = append(m.Messages, hooks.Message{Role: "user", Content: "DNI " + secret})
+		return nil
+	}, hooks.In(inner))
+	hooks.On(hooks.Output, func(_ context.Context, x *hooks.Execution) error {
+		x.Output = "DNI " + secret
+		return nil
+	}, hooks.In(inner))
+	ctx = hooks.WithScope(ctx, inner)
+
+	err := hooks.RunModel(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error {
+		t.Error("the model was called")
+		return nil
+	})
+	requireAbort(t, err, "no document numbers")
+
+	x := &hooks.Execution{}
+	err = hooks.RunExecution(ctx, x, func(_ context.Context, x *hooks.Execution) error {
+		x.Output = "booked"
+		return nil
+	})
+	requireAbort(t, err, "no document numbers")
+	assert.Nil(t, x.Output)
+}
+
+func requireAbort(t *testing.T, err error, source string) {
+	t.Helper()
+	var abort *hooks.HookAborted
+	require.ErrorAs(t, err, &abort)
+	assert.Equal(t, source, abort.Source)
+	assert.NotContains(t, err.Error(), secret)
+}
+
+func TestOutputThatIsNoTextIsNotShown(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, policy.Documents)
+	err := hooks.RunExecution(ctx, &hooks.Execution{}, func(_ context.Context, x *hooks.Execution) error {
+		x.Output = []string{"DNI " + secret}
+		return nil
+	})
+	requireAbort(t, err, "hide document numbers")
+}
+
+func TestTodayIsAddedToEveryCallAndNeverPilesUp(t *testing.T) {
+	t.Parallel()
+	now := func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
+	ctx, _ := under(t, func(r *hooks.Registry) { policy.Today(r, now) })
+	const today = "Today is Monday, 30 November 2026."
+	for name, history := range map[string][]hooks.Message{
+		"with a system message": {{Role: "system", Content: "Be kind."}, {Role: "user", Content: "hello"}},
+		"without one":           {{Role: "user", Content: "hello"}},
+		"without any":           nil,
+	} {
+		for range 3 {
+			var sent string
+			m := &hooks.ModelCall{Messages: history}
+			require.NoError(t, hooks.RunModel(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+				for _, msg := range m.Messages {
+					sent += msg.Role + ": " + msg.Text() + "\n"
+				}
+				return nil
+			}), name)
+			assert.Equal(t, 1, strings.Count(sent, today), name)
+			assert.True(t, strings.HasPrefix(sent, "system: "), name)
+			for _, msg := range history {
+				assert.NotContains(t, msg.Content, "Today", name)
+			}
+		}
+	}
+}
+
+func TestTurnBudgetStopsTheRunThatOverspends(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, func(r *hooks.Registry) { policy.TurnBudget(r, 2) })
+	other, _ := under(t, func(r *hooks.Registry) { policy.TurnBudget(r, 2) })
+	step := func(ctx context.Context, kind hooks.StepKind) error {
+		return hooks.RunStep(ctx, &hooks.Step{Kind: kind}, func(context.Context, *hooks.Step) error { return nil })
+	}
+	require.NoError(t, step(ctx, hooks.StepTurn))
+	require.NoError(t, step(ctx, hooks.StepTask))
+	require.NoError(t, step(ctx, hooks.StepTurn))
+	err := step(ctx, hooks.StepTurn)
+	requireAbort(t, err, "turn budget")
+	require.ErrorContains(t, err, "the budget of 2 turns is used up")
+	require.NoError(t, step(other, hooks.StepTurn), "each run has its own")
+}
+
+// person answers every question alike and keeps what was asked.
+type person struct {
+	answer string
+	err    error
+	asked  []string
+}
+
+func (p *person) RequestInput(_ context.Context, prompt, message string) (string, error) {
+	p.asked = append(p.asked, prompt+"\n"+message)
+	return p.answer, p.err
+}
+
+func TestOnlyYesApprovesABooking(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]bool{"yes": true, "Y": true, "": false, "no": false, "n": false, "yess": false, "yes no": false, "ok": false} {
+		ctx, _ := under(t, policy.Approval)
+		p := &person{answer: answer}
+		call, ran := book(hooks.WithHumanInput(ctx, p), t, `{"seat_class":"tourist","who":"DNI `+secret+`\u001b[2J"}`)
+		assert.Equal(t, want, ran, answer)
+		assert.Equal(t, []string{"The assistant wants to run book_ticket " +
+			`{"seat_class":"tourist","who":"DNI ***\u001b[2J"}` + "\nBook it? [y/N]"}, p.asked)
+		if !want {
+			assert.Contains(t, call.Result, "didn't approve")
+		}
+	}
+}
+
+func TestNobodyThereIsNoApproval(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, policy.Approval)
+	call, ran := book(hooks.WithHumanInput(ctx, &person{answer: "yes", err: errors.New("the line is dead")}), t, `{}`)
+	assert.False(t, ran)
+	assert.Contains(t, call.Result, "nobody could be asked")
+	assert.NotContains(t, call.Result, "the line is dead")
+}
+
+func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, func(r *hooks.Registry) {
+		policy.Approval(r)
+		policy.FirstClass(r, false)
+	})
+	p := &person{answer: "yes"}
+	ctx = hooks.WithHumanInput(ctx, p)
+	_, ran := book(ctx, t, `{"seat_class":"first"}`)
+	assert.False(t, ran)
+	assert.Empty(t, p.asked)
+
+	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "find_trains", Tool: "known"},
+		func(context.Context, *hooks.ToolCall) error { return nil }))
+	assert.Empty(t, p.asked, "only bookings are asked about")
+}
+
+func TestForPeopleMakesOneHarmlessLine(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "a b �[2J c� DNI ***", policy.ForPeople("a\nb \x1b[2J\tc\u202e DNI "+secret))
+}
