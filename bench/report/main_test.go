@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loophooks/hooks/bench"
+)
+
+func TestReportWritesBothFilesFromSavedSamples(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	saved := filepath.Join(dir, "results.json")
+	want := sample(5)
+	if err := want.save(saved); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr strings.Builder
+	if err := report(t.Context(), []string{"-from", saved, "-out", dir}, &stdout, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	page, err := markdown(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"BENCHMARKS.md": page, "docs/bench.svg": picture(want)} {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Error(err)
+		} else if string(got) != text {
+			t.Errorf("%s differs from the one of the results before they were saved", name)
+		}
+	}
+	if stdout.Len() > 0 {
+		t.Errorf("it printed %q", stdout.String())
+	}
+}
+
+func TestReportRefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"-rounds", "0"}, {"extra"}, {"-nonsense"}, {"-from", filepath.Join(t.TempDir(), "absent.json")},
+	} {
+		if err := report(t.Context(), args, io.Discard, io.Discard); err == nil {
+			t.Errorf("no error for %q", args)
+		}
+	}
+}
+
+func TestPatternSelectsOneRowOnly(t *testing.T) {
+	t.Parallel()
+	got := pattern(bench.Row{Group: bench.Dispatch, Name: "a.b"})
+	if want := `^BenchmarkDispatch$/^a\.b$`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestCPUModel(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "cpuinfo")
+	if err := os.WriteFile(file, []byte("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := cpuModel(file); got != "Some CPU @ 2 GHz" {
+		t.Errorf("%q", got)
+	}
+	if got := cpuModel(file + ".absent"); got != "" {
+		t.Errorf("%q where there is no file", got)
+	}
+}
