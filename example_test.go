@@ -1,0 +1,382 @@
+package hooks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loophooks/hooks"
+)
+
+// runTool stands for a framework that runs one tool call.
+func runTool(ctx context.Context, name string) *hooks.ToolCall {
+	call := &hooks.ToolCall{Name: name}
+	err := hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Result = "done"
+		return nil
+	})
+	if err != nil {
+		fmt.Println("the run stops:", err)
+	}
+	return call
+}
+
+func ExampleOn() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Result = strings.ToUpper(call.Result)
+		return nil
+	}, hooks.In(r), hooks.WithTools("web_search"))
+
+	ctx := hooks.WithScope(context.Background(), r)
+	fmt.Println(runTool(ctx, "Web Search").Result)
+	fmt.Println(runTool(ctx, "read_file").Result)
+	// Output:
+	// DONE
+	// done
+}
+
+func ExampleAbort() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		return hooks.Abort("deleting is for people; move the file to the bin instead")
+	}, hooks.In(r), hooks.WithTools("delete_*"), hooks.AsGuard())
+
+	call := runTool(hooks.WithScope(context.Background(), r), "delete_file")
+	fmt.Println(call.Result)
+	fmt.Println(call.Ran(), call.IsError())
+	// Output:
+	// Tool execution blocked by hook. Tool: delete_file. Reason: deleting is for people; move the file to the bin instead
+	// false true
+}
+
+// StopRun stops more than one call.
+func ExampleHookAborted() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		return &hooks.HookAborted{Reason: "the budget is spent", Source: "budget", StopRun: true}
+	}, hooks.In(r), hooks.AsGuard())
+
+	runTool(hooks.WithScope(context.Background(), r), "web_search")
+	// Output:
+	// the run stops: hooks: pre_tool_call aborted by budget: the budget is spent
+}
+
+// What went wrong in a guard stays out of what the model reads.
+func ExampleAsGuard() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		return errors.New("policy server: bad password hunter2")
+	}, hooks.In(r), hooks.AsGuard(), hooks.WithName("policy"))
+
+	call := runTool(hooks.WithScope(context.Background(), r), "web_search")
+	fmt.Println(call.Result)
+	fmt.Println("for the log:", call.Blocked.Err)
+	// Output:
+	// Tool execution blocked by hook. Tool: web_search. Reason: policy failed
+	// for the log: policy server: bad password hunter2
+}
+
+// A redaction that breaks must not let the secret pass.
+func ExampleWithFailClosed() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error {
+		panic("a bug")
+	}, hooks.In(r), hooks.WithFailClosed(), hooks.WithName("redact"))
+
+	fmt.Println(runTool(hooks.WithScope(context.Background(), r), "read_file").Result)
+	// Output:
+	// Tool result withheld by hook. Tool: read_file. Reason: redact failed
+}
+
+func ExampleWithTimeout() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+		<-ctx.Done() // a policy server that doesn't answer
+		return ctx.Err()
+	}, hooks.In(r), hooks.AsGuard(), hooks.WithTimeout(time.Millisecond), hooks.WithName("policy"))
+
+	fmt.Println(runTool(hooks.WithScope(context.Background(), r), "web_search").Result)
+	// Output:
+	// Tool execution blocked by hook. Tool: web_search. Reason: policy failed
+}
+
+func ExampleWithOnce() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		fmt.Println("the first tool call")
+		return nil
+	}, hooks.In(r), hooks.WithOnce())
+
+	ctx := hooks.WithScope(context.Background(), r)
+	runTool(ctx, "a")
+	runTool(ctx, "b")
+	fmt.Println(len(r.Hooks(hooks.PreToolCall)), "left")
+	// Output:
+	// the first tool call
+	// 0 left
+}
+
+func ExampleWithPriority() {
+	r := hooks.NewRegistry()
+	say := func(what string, opts ...hooks.Option) {
+		hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+			fmt.Println(what)
+			return nil
+		}, append(opts, hooks.In(r))...)
+	}
+	say("guard", hooks.AsGuard(), hooks.WithPriority(100))
+	say("first registered")
+	say("second registered")
+	say("urgent", hooks.WithPriority(10))
+	runTool(hooks.WithScope(context.Background(), r), "web_search")
+	// Output:
+	// urgent
+	// first registered
+	// second registered
+	// guard
+}
+
+// Scopes nest, and end with their ctx.
+func ExampleWithScope() {
+	greet := func(who string) *hooks.Registry {
+		r := hooks.NewRegistry()
+		hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			fmt.Println(who, "sees", call.Name)
+			return nil
+		}, hooks.In(r))
+		return r
+	}
+	crew := hooks.WithScope(context.Background(), greet("crew"))
+	agent := hooks.WithScope(crew, greet("agent"))
+	runTool(agent, "a")
+	runTool(crew, "b")
+	runTool(context.Background(), "c")
+	// Output:
+	// crew sees a
+	// agent sees a
+	// crew sees b
+}
+
+func ExampleRegistration_Remove() {
+	r := hooks.NewRegistry()
+	reg := hooks.On(hooks.PreStep, func(context.Context, *hooks.Step) error { return nil }, hooks.In(r))
+	fmt.Println(reg.Remove(), reg.Remove())
+	// Output:
+	// true false
+}
+
+// A registry prints what a dispatch would run.
+func ExampleRegistry_String() {
+	r := hooks.NewRegistry()
+	tool := func(context.Context, *hooks.ToolCall) error { return nil }
+	hooks.On(hooks.PreToolCall, tool, hooks.In(r), hooks.WithName("no deletes"), hooks.WithTools("delete_*"), hooks.AsGuard())
+	hooks.On(hooks.PreToolCall, tool, hooks.In(r), hooks.WithName("defaults"), hooks.WithAgents("Researcher"))
+	fmt.Print(r)
+	// Output:
+	// pre_tool_call
+	//   defaults agents=["Researcher"]
+	//   no deletes tools=["delete_*"] guard
+}
+
+// Search is the context of a framework's own pair of points.
+type Search struct {
+	hooks.Caller
+	Query string
+	Hits  int
+	Err   error
+}
+
+func (s *Search) SetHookError(err error) { s.Err = err }
+
+var (
+	preSearch  = hooks.Define[Search]("example.pre_search")
+	postSearch = hooks.Define[Search]("example.post_search")
+)
+
+func ExampleDefine() {
+	r := hooks.NewRegistry()
+	hooks.On(preSearch, func(_ context.Context, s *Search) error {
+		s.Query = strings.TrimSpace(s.Query)
+		return nil
+	}, hooks.In(r))
+
+	ctx := hooks.WithScope(context.Background(), r)
+	s := &Search{Query: "  trains "}
+	if hooks.Enabled(ctx, preSearch) {
+		if err := hooks.Dispatch(ctx, preSearch, s); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Printf("%q\n", s.Query)
+	// Output:
+	// "trains"
+}
+
+// Run gives a framework's own points the guarantees of the seams.
+func ExampleRun() {
+	r := hooks.NewRegistry()
+	hooks.On(postSearch, func(_ context.Context, s *Search) error {
+		fmt.Println("searched for", s.Query, "and failed:", s.Err)
+		return nil
+	}, hooks.In(r))
+
+	ctx := hooks.WithScope(context.Background(), r)
+	err := hooks.Run(ctx, preSearch, postSearch, &Search{Query: "trains"}, func(context.Context, *Search) error {
+		return errors.New("index is down")
+	})
+	fmt.Println(err)
+	// Output:
+	// searched for trains and failed: index is down
+	// index is down
+}
+
+// In middleware, which can't hand over its body.
+func ExampleBeginTool() {
+	handle := func(ctx context.Context, name string, next func(context.Context) (string, error)) (string, error) {
+		call := &hooks.ToolCall{Name: name}
+		ctx, end, err := hooks.BeginTool(ctx, call)
+		if err != nil {
+			return "", err
+		}
+		if call.ShouldRun() {
+			call.Result, err = next(ctx)
+		}
+		if err = end(err); err != nil {
+			return "", err
+		}
+		return call.Result, nil
+	}
+	text, err := handle(context.Background(), "clock", func(context.Context) (string, error) { return "noon", nil })
+	fmt.Println(text, err)
+	// Output:
+	// noon <nil>
+}
+
+func ExampleRunTools() {
+	calls := []*hooks.ToolCall{{Name: "find_trains"}, {Name: "find_hotels"}}
+	err := hooks.RunTools(context.Background(), calls, 4, func(_ context.Context, call *hooks.ToolCall) error {
+		if call.Name == "find_hotels" {
+			return errors.New("no hotels in July")
+		}
+		call.Result = "two trains"
+		return nil
+	})
+	for _, call := range calls {
+		fmt.Println(call.Name, call.IsError(), call.Result)
+	}
+	fmt.Println(err)
+	// Output:
+	// find_trains false two trains
+	// find_hotels true no hotels in July
+	// <nil>
+}
+
+func ExampleRunExecution() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.Output, func(_ context.Context, x *hooks.Execution) error {
+		x.Output = fmt.Sprint(x.Output, "!")
+		return nil
+	}, hooks.In(r))
+	hooks.On(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error {
+		fmt.Println(x.RunID, x.Status)
+		return nil
+	}, hooks.In(r))
+
+	x := &hooks.Execution{Caller: hooks.Caller{RunID: "run 1", AgentRole: "Planner"}}
+	err := hooks.RunExecution(hooks.WithScope(context.Background(), r), x, func(ctx context.Context, x *hooks.Execution) error {
+		fmt.Println("as", hooks.CallerFrom(ctx).AgentRole) // every seam below knows who calls
+		x.Output = "hello"
+		return nil
+	})
+	fmt.Println(x.Output, err)
+	// Output:
+	// as Planner
+	// run 1 completed
+	// hello! <nil>
+}
+
+// An interrupt of the framework is no failure of the tool.
+func ExamplePassThrough() {
+	errInterrupt := errors.New("wait for a person")
+	call := &hooks.ToolCall{Name: "pay"}
+	err := hooks.RunTool(context.Background(), call, func(context.Context, *hooks.ToolCall) error {
+		return hooks.PassThrough(errInterrupt)
+	})
+	fmt.Println(err == errInterrupt)
+	// Output:
+	// true
+}
+
+func ExampleToolCall_SetArguments() {
+	call := &hooks.ToolCall{Name: "pay"}
+	fmt.Println(call.SetArguments(`{"to":"ana","to":"eve"}`))
+
+	// The seam tells the model, and doesn't run the tool.
+	err := hooks.RunTool(context.Background(), call, func(context.Context, *hooks.ToolCall) error { return nil })
+	fmt.Println(call.Result, call.Ran(), err)
+	// Output:
+	// hooks: arguments must be one JSON object: duplicate key at byte 12
+	// Tool was not run: arguments must be one JSON object: duplicate key at byte 12 false <nil>
+}
+
+// A host sends its own message unless a hook has changed the portable one.
+func ExampleNewMessage() {
+	type native struct{ raw string }
+	m := hooks.NewMessage(native{"<original/>"}, hooks.Message{Role: "user", Content: "my PIN is 1234"})
+	fmt.Println(m.Edited())
+	m.EditText(func(s string) string { return strings.ReplaceAll(s, "1234", "****") })
+	fmt.Println(m.Edited(), m.Content)
+	// Output:
+	// false
+	// true my PIN is ****
+}
+
+func ExampleRegistry_Observe() {
+	r := hooks.NewRegistry()
+	r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
+		fmt.Println(ev.Point, ev.ToolName, ev.Outcome)
+		for _, h := range ev.Hooks {
+			fmt.Println(" ", h.Name, h.Outcome)
+		}
+	})
+	hooks.On(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Result = "***"
+		return nil
+	}, hooks.In(r), hooks.WithName("redact"))
+	hooks.On(hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error { return nil },
+		hooks.In(r), hooks.WithName("check"), hooks.AsGuard())
+
+	runTool(hooks.WithScope(context.Background(), r), "read_file")
+	// Output:
+	// post_tool_call read_file modified
+	//   redact modified
+	//   check proceeded
+}
+
+func ExampleNewAsyncObserver() {
+	slow := hooks.NewAsyncObserver(func(_ context.Context, ev hooks.HookDispatchedEvent) {
+		fmt.Println("exported:", ev.Point)
+	}, 16)
+	r := hooks.NewRegistry()
+	r.Observe(slow.Handle)
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { return nil }, hooks.In(r))
+
+	runTool(hooks.WithScope(context.Background(), r), "clock")
+	fmt.Println(slow.Close(context.Background()), slow.Dropped())
+	// Output:
+	// exported: pre_tool_call
+	// <nil> 0
+}
+
+func ExampleSanitizeToolName() {
+	for _, name := range []string{"Delete File", "HTTPServerTool", "Café Lookup"} {
+		fmt.Println(hooks.SanitizeToolName(name))
+	}
+	// Output:
+	// delete_file
+	// http_server_tool
+	// cafe_lookup
+}
