@@ -1,0 +1,75 @@
+package hookstest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/hookstest"
+)
+
+// policy is the hook that the examples test.
+func policy(ctx context.Context, call *hooks.ToolCall) error {
+	answer, err := call.RequestHumanInput(ctx, "The agent wants to call "+call.Name+".", `Type "yes" to allow it:`)
+	if err != nil {
+		return err
+	}
+	if answer != "yes" {
+		return hooks.Abort("the operator refused")
+	}
+	return nil
+}
+
+// A test of a hook that asks a person. Its own registry keeps it apart from all
+// other tests, so that it may run in parallel with them.
+func Example() {
+	_ = func(t *testing.T) { // func TestPolicyBlocksWhatTheOperatorRefuses
+		t.Parallel()
+		r := hookstest.Registry(t)
+		hooks.On(hooks.PreToolCall, policy, hooks.In(r), hooks.AsGuard(), hooks.WithName("policy"))
+		rec := hookstest.Record(r)
+		human := hookstest.NewHuman(t, hookstest.Types("no"))
+		ctx := hooks.WithHumanInput(hookstest.Context(t, r), human)
+
+		call := &hooks.ToolCall{ID: "c1", Name: "delete_file"}
+		err := hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error {
+			t.Error("the tool ran")
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Want(t,
+			"pre_tool_call delete_file #c1",
+			"post_tool_call delete_file #c1 blocked",
+		)
+		rec.WantEvents(t, "pre_tool_call delete_file #c1 aborted (policy aborted: the operator refused)")
+	}
+}
+
+// A Recorder can also be read.
+func ExampleRecord() {
+	r := hooks.NewRegistry()
+	rec := hookstest.Record(r)
+	hooks.On(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Result = "redacted"
+		return nil
+	}, hooks.In(r), hooks.WithName("redact"))
+
+	ctx := hooks.WithScope(context.Background(), r)
+	_ = hooks.RunTool(ctx, &hooks.ToolCall{Name: "read_file"}, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Result = "a secret"
+		return nil
+	})
+	for _, call := range rec.Calls() {
+		fmt.Println(call)
+	}
+	for _, ev := range rec.Events() {
+		fmt.Println(hookstest.EventLine(ev))
+	}
+	// Output:
+	// pre_tool_call read_file
+	// post_tool_call read_file
+	// post_tool_call read_file modified (redact modified)
+}

@@ -1,0 +1,188 @@
+package hookstest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loophooks/hooks"
+)
+
+// Setup is what a loop under test is built from. An adapter turns it into what
+// the loop's own constructor takes.
+type Setup struct {
+	// Model stands for the provider, and is to be called once a turn. It may be
+	// called from any goroutine.
+	Model func(ctx context.Context, req Request) (Reply, error)
+	// Tools are all tools that the loop has.
+	Tools []Tool
+	// MaxTurns is how many model calls a run may make.
+	MaxTurns int
+}
+
+// Request is what the model is sent, as near to the wire as the adapter can
+// tell it: what a loop holds in its own structures proves nothing.
+type Request struct {
+	// Messages need a Role and a text. The reply of a model has the role
+	// "assistant" and, if the loop keeps them, its ToolCalls. A tool's result is
+	// a message of its own with the role "tool" and, if the loop keeps it, the
+	// ToolCallID.
+	Messages []hooks.Message
+	// Tools are the names offered.
+	Tools []string
+}
+
+// Reply is what the model answers: a text, which ends the run, or tool calls,
+// or both.
+type Reply struct {
+	Text      string
+	ToolCalls []hooks.ToolRequest
+}
+
+// Tool is a function that the loop may call. Every tool of the kit takes an
+// object with two strings, "key" and "value".
+type Tool struct {
+	Name string
+	// Run may be called from several goroutines at once. It may return an
+	// error, panic, and run the loop again under its ctx.
+	Run func(ctx context.Context, input map[string]any) (string, error)
+}
+
+// Loop is a loop under test, ready to run a prompt. It returns the final text.
+type Loop func(ctx context.Context, prompt string) (string, error)
+
+// LoopOption tells [TestLoop] what it can't find out by itself.
+type LoopOption interface{ apply(*kit) }
+
+type loopOption func(*kit)
+
+func (o loopOption) apply(k *kit) { o(k) }
+
+// Without says that the loop doesn't have these points, such as the step
+// points: they needn't fire, and no rule is tested that needs them.
+func Without(points ...hooks.AnyPoint) LoopOption {
+	return loopOption(func(k *kit) {
+		for _, p := range points {
+			k.missing[p.Name()] = true
+		}
+	})
+}
+
+// MarksErrors says that the loop marks results as errors for the model, and
+// how: marked is given a message of the role "tool" from a [Request].
+func MarksErrors(marked func(hooks.Message) bool) LoopOption {
+	return loopOption(func(k *kit) { k.marked = marked })
+}
+
+// Failure is a rule that a loop breaks.
+type Failure struct {
+	Scenario string   // what the loop was put through
+	Rule     string   // the rule, as a sentence
+	Want     string   // what should have happened
+	Got      string   // what happened
+	Trace    []string // all that happened in the scenario, in order
+}
+
+// String returns the failure as several lines, the rule first.
+func (f Failure) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\tscenario: %s\n\twant:     %s\n\tgot:      %s\n\twhat happened:", f.Rule, f.Scenario, f.Want, f.Got)
+	for _, line := range f.Trace {
+		b.WriteString("\n\t\t" + line)
+	}
+	return b.String()
+}
+
+// TestLoop drives a loop through scripted replies of a model, with hooks that
+// watch, block, answer, edit and abort, and fails t for each rule that the loop
+// breaks, a subtest for each scenario. newLoop builds a fresh loop each time;
+// it is called in many goroutines if the loop runs its tools in parallel. Hooks
+// are registered in a registry of the kit's own, which is active in the ctx
+// that the loop is given: nothing process-wide is touched.
+func TestLoop(t *testing.T, newLoop func(Setup) Loop, opts ...LoopOption) {
+	t.Helper()
+	k := newKit(newLoop, opts)
+	for _, sc := range scenarios() {
+		if !k.covers(sc) {
+			continue
+		}
+		t.Run(sc.name, func(t *testing.T) {
+			for _, f := range k.try(t.Context(), sc) {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// CheckLoop is [TestLoop] without a test: it returns the failures, in the order
+// of the scenarios, none for a loop that breaks no rule.
+func CheckLoop(ctx context.Context, newLoop func(Setup) Loop, opts ...LoopOption) []Failure {
+	k := newKit(newLoop, opts)
+	var failures []Failure
+	for _, sc := range scenarios() {
+		if k.covers(sc) {
+			failures = append(failures, k.try(ctx, sc)...)
+		}
+	}
+	return failures
+}
+
+// scenario is one run that a loop is put through.
+type scenario struct {
+	name  string
+	needs []hooks.AnyPoint // points without which it says nothing
+	play  func(*trial)
+}
+
+// scenarios returns all of them. The first finds out which points the loop
+// has.
+func scenarios() []scenario {
+	var all []scenario
+	for _, group := range [][]scenario{basicScenarios, toolScenarios, editScenarios, abortScenarios(), runScenarios} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// kit is the test of one loop.
+type kit struct {
+	newLoop func(Setup) Loop
+	missing map[hooks.InterceptionPoint]bool // declared, or found out by the first scenario
+	marked  func(hooks.Message) bool         // nil if the loop doesn't mark errors
+	hangs   bool                             // the first scenario didn't end: no other is played
+}
+
+func newKit(newLoop func(Setup) Loop, opts []LoopOption) *kit {
+	if newLoop == nil {
+		panic("hookstest: TestLoop: newLoop is nil; give a function that builds the loop")
+	}
+	k := &kit{newLoop: newLoop, missing: make(map[hooks.InterceptionPoint]bool)}
+	for _, o := range opts {
+		if o != nil {
+			o.apply(k)
+		}
+	}
+	return k
+}
+
+func (k *kit) has(p hooks.AnyPoint) bool { return !k.missing[p.Name()] }
+
+func (k *kit) covers(sc scenario) bool {
+	if k.hangs {
+		return false
+	}
+	for _, p := range sc.needs {
+		if !k.has(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// try puts the loop through sc.
+func (k *kit) try(ctx context.Context, sc scenario) []Failure {
+	t := newTrial(ctx, k, sc)
+	sc.play(t)
+	return t.result()
+}

@@ -1,0 +1,160 @@
+package hookstest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/hookstest"
+)
+
+// byHand is a loop that uses none of the seams: it fires every point with
+// Dispatch, and keeps the rules itself.
+type byHand struct{ hookstest.Setup }
+
+func TestLoopPassesALoopThatDispatchesByHand(t *testing.T) {
+	t.Parallel()
+	hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop { return byHand{s}.run },
+		hookstest.Without(hooks.PreStep, hooks.PostStep))
+}
+
+func (l byHand) run(ctx context.Context, prompt string) (string, error) {
+	x := &hooks.Execution{Inputs: map[string]any{"prompt": prompt}, Status: hooks.StatusRunning}
+	if err := hooks.Dispatch(ctx, hooks.ExecutionStart, x); err != nil {
+		return "", err
+	}
+	err := hooks.Dispatch(ctx, hooks.Input, x)
+	if err == nil {
+		err = l.safely(func() (err error) {
+			x.Output, err = l.turns(ctx, fmt.Sprint(x.Inputs["prompt"]))
+			return err
+		})
+	}
+	if err == nil {
+		err = hooks.Dispatch(context.WithoutCancel(ctx), hooks.Output, x)
+	}
+	x.Status = hooks.StatusCompleted
+	if err != nil {
+		x.Status, x.Err, x.Output = hooks.StatusFailed, err, nil
+	}
+	if end := hooks.Dispatch(context.WithoutCancel(ctx), hooks.ExecutionEnd, x); err == nil {
+		err = end
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(x.Output), nil
+}
+
+// safely makes a panic an error.
+func (l byHand) safely(fn func() error) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			err = &hooks.PanicError{Value: recover()}
+		}
+	}()
+	err = fn()
+	returned = true
+	return err
+}
+
+func (l byHand) turns(ctx context.Context, prompt string) (string, error) {
+	history := []hooks.Message{{Role: "user", Content: prompt}}
+	for range l.MaxTurns {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		m, err := l.model(ctx, history)
+		if err != nil {
+			return "", err
+		}
+		if len(m.ToolCalls) == 0 {
+			return m.Response, nil
+		}
+		history = append(history, hooks.Message{Role: "assistant", Content: m.Response, ToolCalls: m.ToolCalls})
+		for _, req := range m.ToolCalls {
+			c, err := l.tool(ctx, req)
+			if err != nil {
+				return "", err
+			}
+			history = append(history, hooks.Message{Role: "tool", ToolCallID: c.ID, Content: c.Result})
+		}
+	}
+	return "", errors.New("no answer")
+}
+
+func (l byHand) model(ctx context.Context, history []hooks.Message) (*hooks.ModelCall, error) {
+	m := &hooks.ModelCall{Messages: slices.Clone(history)}
+	for _, t := range l.Tools {
+		m.Tools = append(m.Tools, t.Name)
+	}
+	if err := hooks.Dispatch(ctx, hooks.PreModelCall, m); err != nil {
+		return nil, err
+	}
+	if !m.Answered() {
+		m.Err = l.safely(func() error {
+			reply, err := l.Model(ctx, hookstest.Request{Messages: m.Messages, Tools: m.Tools})
+			m.Response, m.ToolCalls = reply.Text, reply.ToolCalls
+			return err
+		})
+	}
+	err := m.Err
+	if post := hooks.Dispatch(context.WithoutCancel(ctx), hooks.PostModelCall, m); err == nil {
+		err = post
+	}
+	return m, err
+}
+
+// tool returns an error only where the run is to end.
+func (l byHand) tool(ctx context.Context, req hooks.ToolRequest) (*hooks.ToolCall, error) {
+	c := &hooks.ToolCall{ID: req.ID, Name: req.Name}
+	argErr := c.SetArguments(req.Arguments)
+	var stop error
+	if err := hooks.Dispatch(ctx, hooks.PreToolCall, c); err != nil {
+		stop = refuse(c, err)
+	} else if !c.Answered() {
+		c.Err = errors.Join(argErr, ctx.Err())
+		if c.Err == nil {
+			c.Err = l.safely(func() (err error) {
+				c.Result, err = l.body(ctx, c)
+				return err
+			})
+		}
+		if c.Err != nil {
+			c.Result = c.Err.Error()
+			if abort, ok := errors.AsType[*hooks.HookAborted](c.Err); ok && abort.StopRun {
+				stop = c.Err
+			}
+		}
+	}
+	if err := hooks.Dispatch(context.WithoutCancel(ctx), hooks.PostToolCall, c); err != nil {
+		stop = errors.Join(stop, refuse(c, err))
+	}
+	return c, stop
+}
+
+func (l byHand) body(ctx context.Context, c *hooks.ToolCall) (string, error) {
+	for _, t := range l.Tools {
+		if t.Name == c.Name {
+			return t.Run(ctx, c.Input)
+		}
+	}
+	return "", errors.New("there is no such tool")
+}
+
+// refuse makes c a refused call, and returns the abort if it ends the run.
+func refuse(c *hooks.ToolCall, err error) error {
+	abort, ok := errors.AsType[*hooks.HookAborted](err)
+	if !ok {
+		return err
+	}
+	c.Blocked, c.Result = abort, "not allowed: "+abort.PublicText()
+	if abort.StopRun {
+		return abort
+	}
+	return nil
+}

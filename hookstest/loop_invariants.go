@@ -1,0 +1,147 @@
+package hookstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loophooks/hooks"
+)
+
+// settle checks, when the run has ended, that what began has ended, too.
+func (t *trial) settle() {
+	started := slices.ContainsFunc(t.calls, func(k *call) bool { return k.pre == hooks.ExecutionStart.Name() })
+	switch {
+	case t.outside == "" || !t.has(hooks.ExecutionStart):
+	case started:
+		t.breaks(ruleInside, t.outside+" between input and output", "it fired outside")
+	default:
+		t.breaks(rulePoints, "execution_start before "+t.outside, "it did not fire")
+	}
+	for _, k := range t.calls {
+		isRun := k.pre == hooks.ExecutionStart.Name()
+		switch {
+		case k.posts == 0 && k.pre == hooks.PreToolCall.Name(), k.posts == 0 && k.passed && !isRun:
+			if t.has(k.post) {
+				t.breaks(rulePaired, fmt.Sprintf("%s for %s", k.post, k), "it did not fire")
+			}
+		case k.posts > 0 && !k.passed && k.pre != hooks.PreToolCall.Name():
+			t.breaks(ruleNoPost, fmt.Sprintf("no %s for %s, which was aborted", k.post, k), "it fired")
+		case !isRun || !k.passed:
+		case k.posts == 0 && t.has(hooks.ExecutionEnd):
+			t.breaks(ruleEnd, "execution_end for the run that has started", "it did not fire")
+		case k.inputs != 1 && t.has(hooks.Input):
+			t.breaks(ruleInput, "input once", fmt.Sprintf("it fired %d times", k.inputs))
+		case k.ended && k.status == hooks.StatusCompleted && k.outputs != 1 && t.has(hooks.Output):
+			t.breaks(ruleOutput, "output once", fmt.Sprintf("it fired %d times", k.outputs))
+		}
+		if isRun && k.ended {
+			t.checkStatus(k)
+		}
+	}
+}
+
+func (t *trial) checkStatus(k *call) {
+	got := fmt.Sprintf("status %q, error %v, output %v", k.status, k.err, k.output)
+	switch {
+	case k.status == hooks.StatusCompleted && k.err == nil:
+	case k.status == hooks.StatusFailed && k.err != nil && k.output == nil:
+	default:
+		t.breaks(ruleStatus, "status completed without an error, or failed with an error and without an output", got)
+	}
+}
+
+// checkHistory checks that what each request holds of the turn before is what
+// the hooks left. The caller holds mu.
+func (t *trial) checkHistory(s *script) {
+	for i := 1; i < len(s.requests) && i <= len(s.turns); i++ {
+		calls := s.turns[i-1].ToolCalls
+		if k := s.calls[i-1]; k != nil && k.settled {
+			calls = k.toolCalls
+		}
+		for _, dropped := range s.turns[i-1].ToolCalls {
+			if !slices.ContainsFunc(calls, func(c hooks.ToolRequest) bool { return c.ID == dropped.ID }) && t.callOf(dropped) != nil {
+				t.breaks(ruleToolCalls, "no call of "+dropped.Name+", which a hook has dropped", "it was called")
+				return
+			}
+		}
+		results, asked := lastTurn(s.requests[i].Messages)
+		if asked != nil && len(asked) != len(calls) {
+			t.breaks(ruleResults, fmt.Sprintf("the %d tool calls that the post hooks left, in the reply that is sent back", len(calls)), fmt.Sprintf("%d tool calls", len(asked)))
+		}
+		if len(results) != len(calls) {
+			t.breaks(ruleResults, fmt.Sprintf(`%d messages with the role "tool" after the reply`, len(calls)), fmt.Sprint(len(results)))
+			return
+		}
+		for j, m := range results {
+			t.checkResult(m, calls, j)
+		}
+	}
+}
+
+func (t *trial) checkResult(m hooks.Message, calls []hooks.ToolRequest, at int) {
+	req := calls[at]
+	if other := slices.IndexFunc(calls, func(c hooks.ToolRequest) bool { return c.ID == m.ToolCallID }); other >= 0 && other != at {
+		t.breaks(ruleResults, fmt.Sprintf("the result of call %d at place %d", at+1, at+1), fmt.Sprintf("the one of call %d", other+1))
+		return
+	}
+	k := t.callOf(req)
+	if k == nil || k.posts == 0 {
+		return
+	}
+	if k.settled && !k.parts && !says(m, k.result) {
+		rule := ruleResult
+		if k.blocked {
+			rule = ruleReason
+		}
+		t.breaks(rule, fmt.Sprintf("%q for %s", k.result, k), fmt.Sprintf("%q", m.Text()))
+		return
+	}
+	if t.marked != nil {
+		if want, got := k.isError || !k.settled, t.marked(m); want != got {
+			t.breaks(ruleMarked, fmt.Sprintf("the result of %s marked: %t", k, want), fmt.Sprintf("marked: %t, %q", got, m.Text()))
+		}
+	}
+}
+
+// callOf returns the call that req led to, nil if none. The caller holds mu.
+func (t *trial) callOf(req hooks.ToolRequest) *call {
+	var input map[string]any
+	_ = json.Unmarshal([]byte(req.Arguments), &input) // a nil input has the key ""
+	return t.find(req.Name, keyOf(input))
+}
+
+// lastTurn returns the tool results after the last reply of a model in a
+// request, and the tool calls of that reply.
+func lastTurn(messages []hooks.Message) (results []hooks.Message, asked []hooks.ToolRequest) {
+	for _, m := range messages {
+		switch m.Role {
+		case "assistant":
+			results, asked = nil, m.ToolCalls
+		case "tool":
+			results = append(results, m)
+		}
+	}
+	return results, asked
+}
+
+// says reports whether the text of m holds text, as it is or as JSON.
+func says(m hooks.Message, text string) bool {
+	if strings.Contains(m.Text(), text) {
+		return true
+	}
+	quoted, err := json.Marshal(text)
+	return err == nil && strings.Contains(m.Text(), strings.Trim(string(quoted), `"`))
+}
+
+// find returns the last call of this tool and key, nil if there was none. The
+// caller holds mu.
+func (t *trial) find(tool, key string) *call {
+	for _, k := range slices.Backward(t.calls) {
+		if k.pre == hooks.PreToolCall.Name() && k.is(tool, key) {
+			return k
+		}
+	}
+	return nil
+}

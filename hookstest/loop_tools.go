@@ -1,0 +1,218 @@
+package hookstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/loophooks/hooks"
+)
+
+// tenPoints are the points of the library, in the order in which they fire.
+var tenPoints = []hooks.AnyPoint{
+	hooks.ExecutionStart, hooks.Input, hooks.PreStep, hooks.PreModelCall, hooks.PostModelCall,
+	hooks.PreToolCall, hooks.PostToolCall, hooks.PostStep, hooks.Output, hooks.ExecutionEnd,
+}
+
+var toolPoints = []hooks.AnyPoint{hooks.PreToolCall, hooks.PostToolCall}
+
+var basicScenarios = []scenario{
+	{name: "every-point", play: everyPoint},
+	{name: "text-only", play: textOnly},
+	{name: "turn-limit", play: turnLimit},
+}
+
+func everyPoint(t *trial) {
+	t.run(asks(request("alpha", "c1")), answers(theAnswer))
+	if t.abandoned {
+		t.hangs = true
+		return
+	}
+	var fired, missing []string
+	t.mu.Lock()
+	for _, e := range t.events {
+		if e.point != "" {
+			fired = append(fired, string(e.point))
+		}
+	}
+	t.mu.Unlock()
+	for _, p := range tenPoints {
+		if t.has(p) && !slices.Contains(fired, string(p.Name())) {
+			missing = append(missing, string(p.Name()))
+		}
+	}
+	// What is told here needn't be told by every other scenario. A post point
+	// that is missing alone is: its pre point is there.
+	for _, pair := range [][2]hooks.AnyPoint{
+		{hooks.PreStep, hooks.PostStep}, {hooks.PreModelCall, hooks.PostModelCall}, {hooks.PreToolCall, hooks.PostToolCall},
+		{hooks.ExecutionStart, hooks.ExecutionEnd}, {hooks.Input, hooks.Input}, {hooks.Output, hooks.Output},
+	} {
+		if slices.Contains(missing, string(pair[0].Name())) {
+			t.missing[pair[0].Name()], t.missing[pair[1].Name()] = true, true
+		}
+	}
+	t.check(len(missing) == 0, rulePoints, "each point at least once in a run with one tool; tell the kit with Without of those that the loop doesn't have",
+		"never fired: "+strings.Join(missing, ", "))
+	if t.has(hooks.Output) && t.has(hooks.ExecutionEnd) && len(fired) >= 2 {
+		end := fired[len(fired)-2:]
+		t.check(slices.Equal(end, []string{"output", "execution_end"}), ruleInside, "output, then execution_end, after everything else", strings.Join(end, ", "))
+	}
+	t.checkGoesOn(ruleText)
+}
+
+func textOnly(t *trial) {
+	t.run(answers(theAnswer))
+	t.check(t.requests() == 1, ruleTurns, "one call of the model", fmt.Sprint(t.requests()))
+	t.checkSent(ruleMessages, 0, thePrompt, true)
+	for _, name := range toolNames {
+		t.check(slices.Contains(t.offered(0), name), ruleOffered, fmt.Sprintf("%q among the tools of the request", name), fmt.Sprintf("%q", t.offered(0)))
+	}
+	t.checkGoesOn(ruleText)
+}
+
+// turnLimit is about what holds in every scenario: a loop may end such a run as
+// it likes.
+func turnLimit(t *trial) {
+	t.maxTurns = 2
+	t.run(asks(request("alpha", "c1")), asks(request("alpha", "c2")), answers(theAnswer))
+}
+
+var toolScenarios = []scenario{
+	{name: "several-tools", needs: toolPoints, play: severalTools},
+	{name: "unknown-tool", needs: toolPoints, play: unknownTool},
+	{name: "failing-tool", needs: toolPoints, play: failingTool},
+	{name: "panicking-tool", needs: toolPoints, play: panickingTool},
+	{name: "recovered-tool", needs: toolPoints, play: recoveredTool},
+	{name: "blocked-tool", needs: toolPoints, play: blockedTool(&hooks.HookAborted{Reason: theReason}, theReason)},
+	{name: "blocked-tool-with-message", needs: toolPoints, play: blockedTool(&hooks.HookAborted{Reason: theReason, Message: "use another tool"}, "use another tool")},
+	{name: "answered-tool", needs: toolPoints, play: answeredTool},
+	{name: "answered-then-blocked-tool", needs: toolPoints, play: answeredThenBlocked},
+	{name: "withheld-result", needs: toolPoints, play: withheldResult},
+	{name: "arguments-not-json", needs: toolPoints, play: badArguments(`{"key": `)},
+	{name: "arguments-not-an-object", needs: toolPoints, play: badArguments(`["c1"]`)},
+}
+
+func severalTools(t *trial) {
+	t.run(asks(request("alpha", "c1"), request("beta", "c2"), request("alpha", "c3")), answers(theAnswer))
+	for _, key := range []string{"c1", "c2", "c3"} {
+		t.checkRan(ruleToolOnce, key, 1)
+	}
+	t.checkGoesOn(ruleText)
+}
+
+func unknownTool(t *trial) {
+	var known atomic.Bool
+	onTool(t, hooks.PreToolCall, func(c *hooks.ToolCall) error {
+		known.Store(c.Tool != nil)
+		return nil
+	})
+	t.run(asks(request("gamma", "c1"), request("alpha", "c2")), answers(theAnswer))
+	t.check(t.toolCall("gamma", "c1").posts == 1, ruleUnknown, "both tool points for gamma", "they didn't fire")
+	t.check(!known.Load(), ruleUnknown, "a nil Tool", "a Tool that is not nil (a nil pointer in an interface is none)")
+	t.checkGoesOn(ruleGoesOn)
+	t.checkRan(ruleOthers, "c2", 1)
+}
+
+var errTool = errors.New("the tool is out of order")
+
+func failingTool(t *trial) {
+	t.tools["beta"] = func(context.Context, map[string]any) (string, error) { return "", errTool }
+	t.run(asks(request("beta", "c1"), request("alpha", "c2")), answers(theAnswer))
+	err := t.toolCall("beta", "c1").err
+	t.checkGoesOn(ruleGoesOn)
+	t.check(errors.Is(err, errTool), ruleFailed, "the tool's error in Err at post_tool_call", fmt.Sprint(err))
+	t.checkRan(ruleOthers, "c2", 1)
+}
+
+func panickingTool(t *trial) {
+	const secret = "the value of the panic"
+	t.tools["beta"] = func(context.Context, map[string]any) (string, error) { panic(secret) }
+	t.run(asks(request("beta", "c1"), request("alpha", "c2")), answers(theAnswer))
+	err := t.toolCall("beta", "c1").err
+	t.checkGoesOn(ruleGoesOn)
+	t.check(err != nil, rulePanic, "an error in Err at post_tool_call", "none")
+	t.checkSent(rulePanic, 1, secret, false)
+	t.checkRan(ruleOthers, "c2", 1)
+}
+
+// recoveredTool is about the mark of an error, which every scenario checks.
+func recoveredTool(t *trial) {
+	t.tools["beta"] = func(context.Context, map[string]any) (string, error) { return "", errTool }
+	onTool(t, hooks.PostToolCall, func(c *hooks.ToolCall) error {
+		c.Result, c.Err = "it works after all", nil
+		return nil
+	})
+	t.run(asks(request("beta", "c1")), answers(theAnswer))
+	t.checkGoesOn(ruleGoesOn)
+}
+
+func blockedTool(abort *hooks.HookAborted, read string) func(*trial) {
+	return func(t *trial) {
+		onTool(t, hooks.PreToolCall, func(*hooks.ToolCall) error { return t.abort(abort) })
+		t.run(asks(request("alpha", "c1"), request("beta", "c2")), answers(theAnswer))
+		t.checkRan(ruleBlocked, "c1", 0)
+		t.checkGoesOn(ruleGoesOn)
+		t.check(t.toolCall("alpha", "c1").blocked, ruleFailed, "the abort in Blocked at post_tool_call", "none")
+		t.checkRan(ruleOthers, "c2", 1)
+		t.checkSent(ruleReason, 1, read, true)
+		if read != abort.Reason {
+			t.checkSent(ruleReason, 1, abort.Reason, false)
+		}
+	}
+}
+
+func answeredTool(t *trial) {
+	onTool(t, hooks.PreToolCall, func(c *hooks.ToolCall) error {
+		c.Answer("the answer of a hook")
+		return nil
+	})
+	t.run(asks(request("alpha", "c1"), request("beta", "c2")), answers(theAnswer))
+	t.checkRan(ruleAnswered, "c1", 0)
+	t.checkSent(ruleAnswered, 1, "the answer of a hook", true)
+	t.checkRan(ruleOthers, "c2", 1)
+	t.checkGoesOn(ruleText)
+}
+
+func answeredThenBlocked(t *trial) {
+	onTool(t, hooks.PreToolCall, func(c *hooks.ToolCall) error {
+		c.Answer("the answer of a hook")
+		return nil
+	})
+	onTool(t, hooks.PreToolCall, func(*hooks.ToolCall) error {
+		return t.abort(&hooks.HookAborted{Reason: theReason})
+	})
+	t.run(asks(request("alpha", "c1")), answers(theAnswer))
+	t.checkRan(ruleBlocked, "c1", 0)
+	t.checkGoesOn(ruleGoesOn)
+	t.checkSent(ruleReason, 1, theReason, true)
+	t.checkSent(ruleReason, 1, "the answer of a hook", false)
+}
+
+func withheldResult(t *trial) {
+	const secret = "the secret of the tool"
+	t.tools["alpha"] = func(context.Context, map[string]any) (string, error) { return secret, nil }
+	onTool(t, hooks.PostToolCall, func(*hooks.ToolCall) error {
+		return t.abort(&hooks.HookAborted{Reason: theReason})
+	})
+	t.run(asks(request("alpha", "c1"), request("beta", "c2")), answers(theAnswer))
+	t.checkGoesOn(ruleGoesOn)
+	t.checkSent(ruleWithheld, 1, secret, false)
+	t.checkSent(ruleReason, 1, theReason, true)
+	t.checkRan(ruleOthers, "c2", 1)
+}
+
+func badArguments(arguments string) func(*trial) {
+	return func(t *trial) {
+		bad := hooks.ToolRequest{ID: "call_c1", Name: "beta", Arguments: arguments}
+		t.run(asks(bad, request("alpha", "c2")), answers(theAnswer))
+		k := t.toolCall("beta", "")
+		t.check(k.posts == 1, ruleArgs, "both tool points for beta", "they didn't fire")
+		t.checkRan(ruleArgs, "", 0)
+		t.checkGoesOn(ruleGoesOn)
+		t.check(k.err != nil, ruleFailed, "what is wrong with the arguments in Err at post_tool_call", "no error")
+		t.checkRan(ruleOthers, "c2", 1)
+	}
+}

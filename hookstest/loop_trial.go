@@ -1,0 +1,171 @@
+package hookstest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loophooks/hooks"
+)
+
+// patience is how long a run of the loop under test may take.
+const patience = 10 * time.Second
+
+const (
+	thePrompt = "the prompt of the kit"
+	theAnswer = "the final answer"
+	theReason = "the kit says no"
+)
+
+// trial is one scenario played by the loop under test. What a scenario sets
+// must be set before run.
+type trial struct {
+	*probe
+	name     string
+	ctx      context.Context
+	cancel   context.CancelFunc
+	script   *script
+	scripts  []*script // of inner runs
+	tools    map[string]func(context.Context, map[string]any) (string, error)
+	maxTurns int
+	strange  bool // the history needn't be what the replies of the model say
+	mayPanic bool
+
+	// Guarded by mu until run returns.
+	ran       map[string]int    // how often a tool ran, by key
+	values    map[string]string // the last value it got, by key
+	abortedAt int               // how many events there were when a hook first aborted, -1 if none did
+	abandoned bool
+
+	// What the loop returned.
+	text     string
+	err      error
+	panicked any
+
+	checked bool // a check has failed: the later ones would tell of consequences
+}
+
+func newTrial(ctx context.Context, k *kit, sc scenario) *trial {
+	t := &trial{
+		probe: newProbe(k), name: sc.name, maxTurns: 10, abortedAt: -1,
+		tools: make(map[string]func(context.Context, map[string]any) (string, error)),
+		ran:   make(map[string]int), values: make(map[string]string),
+	}
+	t.ctx, t.cancel = context.WithCancel(context.WithValue(hooks.WithScope(ctx, t.registry), runKey{}, t))
+	return t
+}
+
+// toolNames are the tools that every loop under test has.
+var toolNames = []string{"alpha", "beta"}
+
+// build returns a loop with the model s.
+func (t *trial) build(s *script) Loop {
+	setup := Setup{Model: t.model(s), MaxTurns: t.maxTurns}
+	for _, name := range toolNames {
+		setup.Tools = append(setup.Tools, Tool{Name: name, Run: t.tool(name, t.tools[name])})
+	}
+	return t.newLoop(setup)
+}
+
+// inner runs the loop once more under the ctx of a tool.
+func (t *trial) inner(ctx context.Context, prompt string, turns ...turn) (string, error) {
+	s := &script{name: "the inner model", turns: turns}
+	t.mu.Lock()
+	t.scripts = append(t.scripts, s)
+	t.mu.Unlock()
+	return t.build(s)(ctx, prompt)
+}
+
+// run plays the turns. It returns when the loop has, or when its time is over,
+// and then checks what holds in every scenario.
+func (t *trial) run(turns ...turn) {
+	t.script = &script{name: "the model", turns: turns}
+	ended := make(chan struct{})
+	var text string
+	var err error
+	var panicked any
+	returned := false
+	go func() {
+		defer close(ended)
+		defer func() {
+			if !returned {
+				panicked = recover()
+			}
+		}()
+		text, err = t.build(t.script)(t.ctx, thePrompt)
+		returned = true
+	}()
+	defer t.cancel()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.abandoned = true
+		t.broken = nil
+		t.breaks(ruleEnds, fmt.Sprintf("the loop to return within %v", patience), "it is still running")
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text, t.err, t.panicked = text, err, panicked
+	switch {
+	case returned || t.mayPanic && panicked != nil:
+	case panicked == nil:
+		t.breaks(ruleEnds, "the loop to return", "it ended its goroutine")
+	default:
+		t.breaks(ruleNoPanic, "the loop to return", fmt.Sprintf("panic: %v", panicked))
+	}
+	t.settle()
+	if !t.strange && len(t.broken) == 0 {
+		for _, s := range append(t.scripts, t.script) {
+			t.checkHistory(s)
+		}
+	}
+}
+
+// result returns the failures of the trial.
+func (t *trial) result() []Failure {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	failures := slices.Clone(t.broken)
+	trace := t.trace()
+	for i := range failures {
+		failures[i].Scenario, failures[i].Trace = t.name, trace
+	}
+	return failures
+}
+
+func (t *trial) trace() []string {
+	var lines []string
+	for _, e := range t.events {
+		lines = append(lines, e.line)
+	}
+	switch {
+	case t.abandoned:
+	case t.panicked != nil:
+		lines = append(lines, fmt.Sprintf("the loop panics: %v", t.panicked))
+	case t.err != nil:
+		lines = append(lines, fmt.Sprintf("the loop returns %q and the error: %v", t.text, t.err))
+	default:
+		lines = append(lines, fmt.Sprintf("the loop returns %q", t.text))
+	}
+	return lines
+}
+
+// check notes the failure of a scenario's own rule. Only the first counts, and
+// none after a rule is broken that holds everywhere: the others would tell of
+// consequences.
+func (t *trial) check(ok bool, rule, want, got string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if ok || t.checked || len(t.broken) > 0 {
+		return ok
+	}
+	t.checked = true
+	t.breaks(rule, want, got)
+	return ok
+}

@@ -1,0 +1,447 @@
+package hookstest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/hookstest"
+)
+
+// bug is a deliberate mistake of a flawed loop.
+type bug string
+
+// flawed is a loop with one mistake, none for the bug "". It is built on the
+// Begin forms, which leave a loop every freedom to get things wrong.
+type flawed struct {
+	hookstest.Setup
+	bug      bug
+	steps    bool
+	parallel bool
+}
+
+func newFlawed(b bug) func(hookstest.Setup) hookstest.Loop {
+	return func(s hookstest.Setup) hookstest.Loop {
+		return (&flawed{Setup: s, bug: b, steps: true}).run
+	}
+}
+
+func (l *flawed) run(ctx context.Context, prompt string) (string, error) {
+	x := &hooks.Execution{Inputs: map[string]any{"prompt": prompt}}
+	switch l.bug {
+	case "hides the prompt":
+		x.Inputs = nil
+	case "fires no execution points":
+		return l.body(ctx, prompt)
+	case "gives a run inside a tool no start of its own":
+		if ctx.Value(insideKey{}) != nil {
+			return l.body(ctx, prompt)
+		}
+		ctx = context.WithValue(ctx, insideKey{}, true)
+	case "panics":
+		panic("the loop is broken")
+	case "ends its goroutine":
+		runtime.Goexit()
+	}
+	runCtx, end, err := hooks.BeginExecution(ctx, x)
+	if err != nil {
+		abort, ok := errors.AsType[*hooks.HookAborted](err)
+		if l.bug == "ends what was aborted at its start" && ok && abort.Point == hooks.ExecutionStart.Name() {
+			_ = hooks.Dispatch(ctx, hooks.ExecutionEnd, x)
+		}
+		return "", l.spoil(err)
+	}
+	if l.bug == "fires input twice" {
+		_ = hooks.Dispatch(runCtx, hooks.Input, x)
+	}
+	if p, ok := x.Inputs["prompt"].(string); ok && l.bug != "ignores edited inputs" {
+		prompt = p
+	}
+	text, err := l.contained(runCtx, prompt)
+	if err == nil {
+		x.Output = text
+	}
+	switch failed := err; {
+	case ctx.Err() != nil && l.bug == "tells of the end with the cancelled ctx":
+		x.Status, x.Err = hooks.StatusFailed, failed
+		return "", errors.Join(failed, hooks.Dispatch(ctx, hooks.ExecutionEnd, x))
+	case failed != nil && l.bug == "fires no end after an error":
+		return "", failed
+	case failed != nil && l.bug == "keeps the error from execution_end":
+		x.Status = hooks.StatusFailed
+		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.ExecutionEnd, x)
+		return "", l.spoil(failed)
+	case failed == nil && l.bug == "fires no output":
+		x.Status = hooks.StatusCompleted
+		err = hooks.Dispatch(ctx, hooks.ExecutionEnd, x)
+		if text, _ = x.Output.(string); err != nil {
+			text = ""
+		}
+		return text, err
+	}
+	err = end(err)
+	switch l.bug {
+	case "fires the end twice":
+		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.ExecutionEnd, x)
+	case "fires a step after the end":
+		s := &hooks.Step{}
+		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.PreStep, s)
+		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.PostStep, s)
+	}
+	vetoed := err != nil && l.bug == "returns vetoed output"
+	edited := err == nil && l.bug == "ignores edited output"
+	if !vetoed && !edited {
+		text, _ = x.Output.(string)
+	}
+	if l.bug == "adds to the answer" && text == "the final answer" {
+		text += "!"
+	}
+	return text, l.spoil(err)
+}
+
+// insideKey marks the ctx of a run.
+type insideKey struct{}
+
+// spoil is what the loop makes of an error that it returns.
+func (l *flawed) spoil(err error) error {
+	if !errors.As(err, new(*hooks.HookAborted)) {
+		return err
+	}
+	switch l.bug {
+	case "flattens aborts":
+		return errors.New(err.Error())
+	case "swallows aborts":
+		return nil
+	}
+	return err
+}
+
+// contained runs the loop; a panic of it is an error.
+func (l *flawed) contained(ctx context.Context, prompt string) (text string, err error) {
+	if l.bug == "fires no end after a panic" {
+		return l.body(ctx, prompt)
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			err = fmt.Errorf("the loop panicked: %v", recover())
+		}
+	}()
+	text, err = l.body(ctx, prompt)
+	returned = true
+	return text, err
+}
+
+func (l *flawed) body(ctx context.Context, prompt string) (string, error) {
+	history := []hooks.Message{{Role: "user", Content: prompt}}
+	for n := range l.MaxTurns {
+		text, done, err := l.turn(ctx, n, &history)
+		if err != nil || done {
+			if l.bug == "asks on" && done {
+				_, _, err = l.turn(ctx, n+1, &history)
+			}
+			return text, err
+		}
+	}
+	return "", errors.New("no answer")
+}
+
+func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (text string, done bool, err error) {
+	if !l.steps {
+		return l.modelAndTools(ctx, n, history)
+	}
+	s := &hooks.Step{Kind: hooks.StepTurn, Name: fmt.Sprint(n)}
+	if l.bug == "never fires steps" {
+		return l.modelAndTools(ctx, n, history)
+	}
+	stepCtx, end, err := hooks.BeginStep(ctx, s)
+	if err != nil {
+		if l.bug == "fires a post point after an abort" && errors.As(err, new(*hooks.HookAborted)) {
+			_ = hooks.Dispatch(ctx, hooks.PostStep, s)
+		}
+		return "", false, err
+	}
+	defer func() { err = end(err) }()
+	return l.modelAndTools(stepCtx, n, history)
+}
+
+func (l *flawed) modelAndTools(ctx context.Context, n int, history *[]hooks.Message) (string, bool, error) {
+	m, raw, err := l.callModel(ctx, n, *history)
+	if l.bug == "retries aborted model calls" && errors.As(err, new(*hooks.HookAborted)) {
+		m, raw, err = l.callModel(ctx, n, *history)
+	}
+	if l.bug == "hides model errors" && err != nil && !errors.As(err, new(*hooks.HookAborted)) && ctx.Err() == nil {
+		err = errors.New("something went wrong")
+	}
+	if l.bug == "goes on after an abort at the model" && errors.As(err, new(*hooks.HookAborted)) {
+		err = nil
+		m.ToolCalls = []hooks.ToolRequest{{ID: "extra", Name: "beta", Arguments: `{"key":"extra"}`}}
+	}
+	if err != nil {
+		return "", false, err
+	}
+	reply := hooks.Message{Role: "assistant", Content: m.Response, ToolCalls: m.ToolCalls}
+	calls := m.ToolCalls
+	switch l.bug {
+	case "keeps the raw response":
+		reply.Content = raw.Text
+	case "keeps dropped tool calls in the history":
+		reply.ToolCalls = raw.ToolCalls
+	case "runs the tool calls of before the post hooks":
+		reply.ToolCalls, calls = raw.ToolCalls, raw.ToolCalls
+	}
+	*history = append(*history, reply)
+	if len(calls) == 0 {
+		return reply.Content, true, nil
+	}
+	results, err := l.callTools(ctx, calls)
+	*history = append(*history, results...)
+	return "", false, err
+}
+
+func (l *flawed) callModel(ctx context.Context, n int, history []hooks.Message) (*hooks.ModelCall, hookstest.Reply, error) {
+	m := &hooks.ModelCall{Iterations: n, Messages: history}
+	for _, t := range l.Tools {
+		m.Tools = append(m.Tools, t.Name)
+	}
+	all := slices.Clone(m.Tools)
+	if l.bug == "offers nothing to the hooks" {
+		m.Tools = nil
+	}
+	if l.bug == "calls the model without hooks" {
+		raw, err := l.Model(ctx, hookstest.Request{Messages: history, Tools: all})
+		m.Response, m.ToolCalls = raw.Text, raw.ToolCalls
+		return m, raw, err
+	}
+	modelCtx, end, err := hooks.BeginModel(ctx, m)
+	if err != nil {
+		if l.bug == "calls an aborted model" {
+			_, _ = l.Model(ctx, hookstest.Request{Messages: history, Tools: all})
+		}
+		return m, hookstest.Reply{}, err
+	}
+	if m.Answered() && l.bug != "ignores answered model calls" {
+		return m, hookstest.Reply{Text: m.Response}, end(nil)
+	}
+	req := hookstest.Request{Messages: m.Messages, Tools: m.Tools}
+	switch l.bug {
+	case "ignores hidden tools", "offers nothing to the hooks":
+		req.Tools = all
+	case "offers no tools":
+		req.Tools = nil
+	case "ignores edited messages":
+		req.Messages = history
+	case "calls the model without its ctx":
+		modelCtx = context.Background()
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			_ = end(errors.New("the model panicked"))
+		}
+	}()
+	raw, err := l.Model(modelCtx, req)
+	returned = true
+	m.Response, m.ToolCalls = raw.Text, raw.ToolCalls
+	if l.bug == "fires the post point of the model twice" {
+		_ = hooks.Dispatch(ctx, hooks.PostModelCall, m)
+	}
+	if l.bug == "fires no post point of a failed model call" && err != nil {
+		return m, raw, err
+	}
+	return m, raw, end(err)
+}
+
+func (l *flawed) callTools(ctx context.Context, requests []hooks.ToolRequest) ([]hooks.Message, error) {
+	results := make([]hooks.Message, len(requests))
+	errs := make([]error, len(requests))
+	var wg sync.WaitGroup
+	for i, req := range requests {
+		if l.bug == "skips the calls after one that failed" && i > 0 && strings.HasPrefix(results[i-1].Content, "Error: ") {
+			results[i] = hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "Error: skipped"}
+			continue
+		}
+		run := func() { results[i], errs[i] = l.callTool(ctx, i, req) }
+		switch {
+		case l.parallel:
+			wg.Go(run)
+		default:
+			run()
+		}
+		if !l.parallel && errs[i] != nil {
+			return results[:i+1], errs[i]
+		}
+	}
+	wg.Wait()
+	switch l.bug {
+	case "mixes up the results":
+		slices.Reverse(results)
+	case "forgets the results but the first":
+		results = results[:1]
+	case "sends failed calls no result":
+		results = slices.DeleteFunc(results, func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") })
+	}
+	return results, errors.Join(errs...)
+}
+
+func (l *flawed) callTool(ctx context.Context, i int, req hooks.ToolRequest) (hooks.Message, error) {
+	c := &hooks.ToolCall{ID: req.ID, Name: req.Name}
+	at := slices.IndexFunc(l.Tools, func(t hookstest.Tool) bool { return t.Name == req.Name })
+	var tool *hookstest.Tool
+	if at >= 0 {
+		tool = &l.Tools[at]
+		c.Tool = tool
+	}
+	switch {
+	case l.bug == "hands out a nil pointer as the tool":
+		c.Tool = tool
+	case l.bug == "passes unknown tools by" && tool == nil:
+		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "no such tool"}, nil
+	}
+	argErr := c.SetArguments(req.Arguments)
+	if l.bug == "passes bad arguments by" && argErr != nil {
+		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "bad arguments"}, nil
+	}
+	if argErr != nil && l.bug == "runs on bad arguments" {
+		_ = c.SetArguments("{}")
+	}
+	if l.bug == "bypasses the hooks for the second tool" && i == 1 || l.bug == "bypasses the hooks for tools" {
+		return l.direct(ctx, c, tool), nil
+	}
+	original := c.Input
+	before := fmt.Sprint(c.Input["value"])
+	toolCtx, end, err := hooks.BeginTool(ctx, c)
+	if err != nil {
+		return hooks.Message{}, err
+	}
+	switch l.bug {
+	case "runs tools without their ctx":
+		toolCtx = context.Background()
+	case "runs tools without cancellation":
+		toolCtx = context.WithoutCancel(toolCtx)
+	case "ignores edited input":
+		if c.ShouldRun() {
+			c.Input = original
+			c.Input["value"] = before
+		}
+	case "ignores replaced input":
+		c.Input = original
+	case "fires the post point before the tool":
+		err = end(nil)
+	}
+	var raw string
+	run := c.ShouldRun()
+	switch l.bug {
+	case "ignores Blocked":
+		run = run || c.Blocked != nil
+	case "ignores answers":
+		run = run || c.Answered()
+	case "ignores the cancellation of a hook":
+		run = run || ctx.Err() != nil && c.Blocked == nil && argErr == nil
+	case "fires the post point before the tool":
+		run = argErr == nil && c.Blocked == nil && !c.Answered()
+	}
+	var toolErr error
+	if run {
+		raw, toolErr = l.runTool(toolCtx, c, tool)
+		if l.bug == "runs tools twice" {
+			raw, toolErr = l.runTool(toolCtx, c, tool)
+		}
+	}
+	blocked := c.Blocked
+	switch l.bug {
+	case "fires no post point of tools":
+	case "fires no post point of blocked tools":
+		if c.Blocked == nil {
+			err = end(toolErr)
+		}
+	case "fires the post point with another context":
+		again := &hooks.ToolCall{ID: c.ID, Name: c.Name, Input: c.Input, Result: c.Result, Blocked: c.Blocked, Err: toolErr}
+		err = hooks.Dispatch(context.WithoutCancel(ctx), hooks.PostToolCall, again)
+		if toolErr != nil && again.Result == "" {
+			again.Result = toolErr.Error()
+		}
+		c.Result, c.Blocked, c.Err = again.Result, again.Blocked, again.Err
+	case "fires the post point twice":
+		err = end(toolErr)
+		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.PostToolCall, c)
+	case "fires a post point alone":
+		err = end(toolErr)
+		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.PostToolCall, &hooks.ToolCall{Name: c.Name, Input: c.Input, Result: c.Result, Err: c.Err, Blocked: c.Blocked})
+	case "swallows tool errors":
+		err = end(nil)
+	default:
+		err = end(toolErr)
+	}
+	if l.bug == "ends the run at a blocked tool" && blocked != nil {
+		return hooks.Message{}, blocked
+	}
+	if l.bug == "lets a tool's panic end the loop" && errors.As(toolErr, new(*hooks.PanicError)) {
+		panic("a tool panicked")
+	}
+	if l.bug == "ends the run at a failed tool" && toolErr != nil {
+		return hooks.Message{}, toolErr
+	}
+	if l.bug == "ignores StopRun" && errors.As(err, new(*hooks.HookAborted)) && c.Blocked != nil {
+		err = nil
+	}
+	if l.bug == "ignores StopRun of inner runs" && errors.As(err, new(*hooks.HookAborted)) && c.Blocked == nil {
+		err = nil
+	}
+	if l.bug == "ends the run at an abort of an inner run" && errors.As(toolErr, new(*hooks.HookAborted)) {
+		err = toolErr
+	}
+	return l.message(c, raw, blocked), err
+}
+
+// runTool runs the tool's function; a panic of it is an error.
+func (l *flawed) runTool(ctx context.Context, c *hooks.ToolCall, tool *hookstest.Tool) (raw string, err error) {
+	if tool == nil {
+		return "", fmt.Errorf("there is no tool %s", c.Name)
+	}
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		err = &hooks.PanicError{Value: v}
+		if l.bug == "tells the model what a tool panics with" {
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	raw, err = tool.Run(ctx, c.Input)
+	c.Result = raw
+	returned = true
+	return raw, err
+}
+
+// direct runs a tool as if there were no hooks.
+func (l *flawed) direct(ctx context.Context, c *hooks.ToolCall, tool *hookstest.Tool) hooks.Message {
+	raw, err := l.runTool(ctx, c, tool)
+	if err != nil {
+		raw = "Error: " + err.Error()
+	}
+	return hooks.Message{Role: "tool", ToolCallID: c.ID, Content: raw}
+}
+
+func (l *flawed) message(c *hooks.ToolCall, raw string, blocked *hooks.HookAborted) hooks.Message {
+	text := c.Result
+	switch {
+	case l.bug == "sends the raw result" && raw != "":
+		text = raw
+	case l.bug == "sends withheld results" && c.Blocked != nil && blocked == nil:
+		text = raw + " " + text
+	case l.bug == "keeps the reason to itself" && c.Blocked != nil:
+		text = "not allowed"
+	}
+	if c.IsError() && l.bug != "marks no errors" {
+		text = "Error: " + text
+	}
+	return hooks.Message{Role: "tool", ToolCallID: c.ID, Content: text}
+}
