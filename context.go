@@ -50,6 +50,25 @@ func CallerFrom(ctx context.Context) Caller {
 	return Caller{}
 }
 
+// except returns what of c differs from other.
+func (c Caller) except(other Caller) Caller {
+	if c.RunID == other.RunID {
+		c.RunID = ""
+	}
+	if c.AgentRole == other.AgentRole {
+		c.AgentRole = ""
+	}
+	for _, f := range []struct {
+		own   *any
+		other any
+	}{{&c.Agent, other.Agent}, {&c.Task, other.Task}, {&c.Crew, other.Crew}, {&c.Flow, other.Flow}} {
+		if identical(*f.own, f.other) {
+			*f.own = nil
+		}
+	}
+	return c
+}
+
 // fill sets what is unset in c from outer.
 func (c *Caller) fill(outer Caller) {
 	fillString(&c.RunID, outer.RunID)
@@ -95,6 +114,10 @@ type Values struct {
 	mu   sync.Mutex
 	now  map[any]any
 	past map[any]any // left by a use that has ended; gone when the next begins
+
+	// filled is what a seam filled into the Caller beside the Values: the next
+	// use may be on behalf of somebody else. It belongs to the seam.
+	filled Caller
 }
 
 // Put sets the value of key, which must be comparable. Use a key of a type of
@@ -118,6 +141,8 @@ func (v *Values) Get(key any) (any, bool) {
 	value, ok := v.past[key]
 	return value, ok
 }
+
+func (v *Values) hookValues() *Values { return v }
 
 // beginUse forgets what an earlier use left, but not what was put since.
 func (v *Values) beginUse() {

@@ -78,7 +78,6 @@ func (m *ModelCall) payload(p InterceptionPoint, s *snapshot) {
 func (m *ModelCall) reset() {
 	m.answered, m.Err = false, nil
 	m.clearResponse()
-	m.Values.beginUse()
 }
 
 func (m *ModelCall) clearResponse() {

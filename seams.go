@@ -23,19 +23,36 @@ type seam struct {
 	fatal error           // ends the tool seam with this error instead of a result
 }
 
-// open begins a seam on a context c whose Caller is caller, nil if it has
-// none. It fails inside a nest that is too deep and when ctx is done: no point
+// open begins a seam on a context with the Caller and the Values given, nil if
+// it has none. It fails inside a nest that is too deep and when ctx is done: no point
 // fires for work that will not happen.
-func open(ctx context.Context, caller *Caller) (seam, error) {
+func open(ctx context.Context, caller *Caller, values *Values) (seam, error) {
 	ctx = nonNil(ctx)
+	if values != nil {
+		values.beginUse()
+	}
 	if caller != nil && callers.Load() {
-		caller.fill(CallerFrom(ctx))
+		fillFrom(ctx, caller, values)
 	}
 	s := seam{ctx: ctx, outer: nestOf(ctx)}
 	if err := s.outer.enter(); err != nil {
 		return s, err
 	}
 	return s, ctx.Err()
+}
+
+// fillFrom fills what is unset in caller from ctx, and takes back first what an
+// earlier use of the context was filled with.
+func fillFrom(ctx context.Context, caller *Caller, values *Values) {
+	own := *caller
+	if values != nil && !values.filled.unset() {
+		own = own.except(values.filled)
+	}
+	*caller = own
+	caller.fill(CallerFrom(ctx))
+	if values != nil {
+		values.filled = caller.except(own)
+	}
 }
 
 // fire dispatches p. A nest that has grown too deep fails here even if the
@@ -145,8 +162,9 @@ func callBody[C any](ctx context.Context, c *C, body Func[C]) (_ *PanicError, er
 }
 
 // ender makes the end function of a Begin form: it runs end once, and returns
-// the same error however often it is called. A call from inside the running
-// end, by a post hook, returns the error it was given.
+// the same error however often it is called. A call while end runs, by a post
+// hook or another goroutine, returns the error that it was given: waiting could
+// deadlock.
 func ender[C any](s seam, c *C, end func(seam, *C, error) error) func(error) error {
 	var begun atomic.Bool
 	var result atomic.Pointer[error]
@@ -173,10 +191,10 @@ func noEnd(err error) func(error) error { return func(error) error { return err 
 // Run runs body between the points pre and post of a framework's own, with the
 // guarantees of the seams of this package: an abort at pre is returned and
 // body doesn't run; otherwise post fires exactly once, whatever body does. A C
-// with SetHookError(error) is told of a failure before post fires. Run returns
-// body's error unchanged, or the abort of post, or an error for a nil c. When
-// ctx is done on entry no point fires and ctx.Err() is returned; when it is
-// done after pre, body doesn't run and post fires.
+// with SetHookError(error) is told of a failure before post fires, and of an
+// abort by a hook. Run returns body's error unchanged, or the abort of post, or
+// an error for a nil c. When ctx is done on entry no point fires and ctx.Err()
+// is returned; when it is done after pre, body doesn't run and post fires.
 func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) error {
 	switch {
 	case pre.p == nil || post.p == nil:
@@ -190,14 +208,12 @@ func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) err
 	if own, ok := any(c).(interface{ hookCaller() *Caller }); ok {
 		caller = own.hookCaller()
 	}
-	if v, ok := any(c).(interface {
-		beginUse()
-		endUse()
-	}); ok {
-		v.beginUse()
-		defer v.endUse()
+	var values *Values
+	if own, ok := any(c).(interface{ hookValues() *Values }); ok {
+		values = own.hookValues()
+		defer values.endUse()
 	}
-	s, err := open(ctx, caller)
+	s, err := open(ctx, caller, values)
 	if err != nil {
 		return err
 	}
@@ -206,9 +222,14 @@ func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) err
 		if err != nil {
 			tellError(s.ctx, post.p, c, err)
 		}
-		return verdict(err, firePost(&s, post, c))
+		after := firePost(&s, post, c)
+		if err == nil && after != nil {
+			tellError(s.ctx, post.p, c, after)
+		}
+		return verdict(err, after)
 	}
 	if err := fire(&s, pre, c); err != nil {
+		tellError(s.ctx, pre.p, c, err)
 		return err
 	}
 	if err := s.ctx.Err(); err != nil {
@@ -277,7 +298,7 @@ func beginModel(ctx context.Context, m *ModelCall) (seam, error) {
 		return seam{}, misuse(PreModelCall.p)
 	}
 	m.reset()
-	s, err := open(ctx, &m.Caller)
+	s, err := open(ctx, &m.Caller, &m.Values)
 	if err != nil {
 		m.Err = err
 		m.Values.endUse()
@@ -349,8 +370,7 @@ func beginStep(ctx context.Context, st *Step) (seam, error) {
 		return seam{}, misuse(PreStep.p)
 	}
 	st.Output, st.Err = nil, nil
-	st.Values.beginUse()
-	s, err := open(ctx, &st.Caller)
+	s, err := open(ctx, &st.Caller, &st.Values)
 	if err != nil {
 		st.Err = err
 		st.Values.endUse()
@@ -435,8 +455,7 @@ func beginExecution(ctx context.Context, x *Execution) (seam, error) {
 		return seam{}, misuse(ExecutionStart.p)
 	}
 	x.Status, x.Output, x.Err = StatusRunning, nil, nil
-	x.Values.beginUse()
-	s, err := open(ctx, &x.Caller)
+	s, err := open(ctx, &x.Caller, &x.Values)
 	if err == nil {
 		s.carry(&x.Caller)
 		err = fire(&s, ExecutionStart, x)

@@ -2,7 +2,10 @@ package hooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -48,7 +51,8 @@ func BeginTool(ctx context.Context, t *ToolCall) (context.Context, func(error) e
 // abort with StopRun, of a hook or in the tool's own error; an error marked by
 // [PassThrough]; [ErrTooDeep]; and ctx.Err() when ctx was done on entry (no
 // point fires) or after the pre hooks (the post point fires): then the tool
-// was not run. What a tool returned stays on the call, whatever happens
+// was not run. A call that the pre hooks had blocked or answered by then has its
+// result, and RunTool returns nil. What a tool returned stays on the call, whatever happens
 // afterwards.
 func RunTool(ctx context.Context, t *ToolCall, body func(context.Context, *ToolCall) error) error {
 	if body == nil {
@@ -69,7 +73,7 @@ func beginTool(ctx context.Context, t *ToolCall) (seam, error) {
 		return seam{}, misuse(PreToolCall.p)
 	}
 	t.reset()
-	s, err := open(ctx, &t.Caller)
+	s, err := open(ctx, &t.Caller, &t.Values)
 	if err != nil {
 		t.abandon(err)
 		return s, err
@@ -115,6 +119,7 @@ func endTool(s seam, t *ToolCall, err error) error {
 		}
 	}
 	t.argErr = nil
+	t.body = toolResult{known: true, fixed: true, result: t.Result, parts: slices.Clone(t.Parts)}
 	post := errExiting
 	defer func() {
 		if post == errExiting { // a hook ends the goroutine: nobody has checked the result
@@ -122,11 +127,16 @@ func endTool(s seam, t *ToolCall, err error) error {
 		}
 	}()
 	post = firePost(&s, PostToolCall, t)
-	if post == nil || pass && !isErr(post, ErrTooDeep) {
+	deep := post != nil && isErr(post, ErrTooDeep)
+	if post == nil || pass && !deep {
 		return s.fatal
 	}
-	if stop := t.block(post, withheldText); stop != nil && s.fatal == nil {
-		s.fatal = stop
+	stop := t.block(post, withheldText)
+	switch {
+	case s.fatal == nil:
+		return stop
+	case deep:
+		return errors.Join(s.fatal, post)
 	}
 	return s.fatal
 }
@@ -165,6 +175,9 @@ func (t *ToolCall) failed(err error) (stop error) {
 			t.Result = fmt.Sprintf("Tool %s ended its goroutine", t.Name)
 		default:
 			t.Result = errorText(err)
+			if abort := findAbort(err); abort != nil { // of a sub-agent: its source is not for the model
+				t.Result = strings.ReplaceAll(t.Result, abort.Error(), abort.PublicText())
+			}
 		}
 		if t.Result == "" {
 			t.Result = fmt.Sprintf("Tool %s failed", t.Name)

@@ -18,7 +18,7 @@ type ToolCall struct {
 	Result    string         // what the model reads
 	Parts     []Part         // of a result that is more than text
 	RawResult any            // the tool's own typed value; untouched by a replaced Result
-	Blocked   *HookAborted   // why the call was blocked, or its result withheld
+	Blocked   *HookAborted   // why the call was blocked, or its result withheld; the first reason of both
 	Err       error          // why the call failed; set to nil by a post hook, the call is recovered
 
 	answered bool
@@ -31,6 +31,7 @@ type ToolCall struct {
 // toolResult is a result as the body left it.
 type toolResult struct {
 	known  bool
+	fixed  bool // by a seam, for all dispatches in it
 	result string
 	parts  []Part
 }
@@ -115,7 +116,7 @@ func (t *ToolCall) RequestHumanInput(ctx context.Context, prompt, message string
 }
 
 func (t *ToolCall) ready(p InterceptionPoint) inputs {
-	if p == PostToolCall.p.name {
+	if p == PostToolCall.p.name && !t.body.fixed {
 		t.body = toolResult{known: true, result: t.Result, parts: slices.Clone(t.Parts)}
 	}
 	return &t.Input
@@ -139,7 +140,6 @@ func (t *ToolCall) reset() {
 	t.Blocked, t.Err = nil, nil
 	t.clearResult()
 	t.body = toolResult{}
-	t.Values.beginUse()
 }
 
 func (t *ToolCall) clearResult() { t.Result, t.Parts, t.RawResult = "", nil, nil }

@@ -1,0 +1,313 @@
+package hooks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loophooks/hooks"
+)
+
+type seamKey string
+
+func TestValuesGoFromThePreHookThroughTheBodyToThePostHook(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		has := func(c seamContext, key seamKey, want any) {
+			got, ok := c.Get(key)
+			assert.True(t, ok, key)
+			assert.Equal(t, want, got)
+		}
+		d.onPre(r, func(_ context.Context, c seamContext) error {
+			has(c, "loop", 0)
+			c.Put(seamKey("pre"), 1)
+			c.Put(seamKey("nil"), nil)
+			return nil
+		})
+		d.onPost(r, func(_ context.Context, c seamContext) error {
+			has(c, "pre", 1)
+			has(c, "nil", nil)
+			has(c, "body", 2)
+			_, ok := c.Get("pre")
+			assert.False(t, ok, "a key of another type")
+			c.Put(seamKey("pre"), 3)
+			return nil
+		})
+		c := d.fresh()
+		_, ok := c.Get(seamKey("loop"))
+		assert.False(t, ok)
+		c.Put(seamKey("loop"), 0)
+		require.NoError(t, d.run(ctx, c, func(_ context.Context, c seamContext) error {
+			has(c, "pre", 1)
+			c.Put(seamKey("body"), 2)
+			return nil
+		}))
+		has(c, "pre", 3)
+		has(c, "loop", 0)
+	})
+}
+
+func TestContextUsedAgainCarriesNoValuesOver(t *testing.T) {
+	t.Parallel()
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, first := range map[string]struct {
+		ctx  context.Context // nil for that of the test
+		hook seamFunc
+		body seamFunc
+	}{
+		"success": {hook: seamProceed, body: seamProceed},
+		"failure": {hook: seamProceed, body: func(context.Context, seamContext) error { return errors.New("bug") }},
+		"refusal": {hook: func(context.Context, seamContext) error { return hooks.Abort("no") }, body: seamProceed},
+		"cancel":  {ctx: cancelled, hook: seamProceed, body: seamProceed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
+				r := hooks.NewRegistry()
+				d.onPre(r, func(ctx context.Context, c seamContext) error {
+					c.Put(seamKey("hook"), 1)
+					return first.hook(ctx, c)
+				})
+				c := d.fresh()
+				c.Put(seamKey("loop"), 1)
+				earlier := first.ctx
+				if earlier == nil {
+					earlier = ctx
+				}
+				_ = d.run(hooks.WithScope(earlier, r), c, first.body)
+
+				c.Put(seamKey("between"), 2)
+				seen := map[seamKey]bool{}
+				require.NoError(t, d.run(ctx, c, func(_ context.Context, c seamContext) error {
+					for _, key := range []seamKey{"hook", "loop", "between"} {
+						_, seen[key] = c.Get(key)
+					}
+					return nil
+				}))
+				assert.Equal(t, map[seamKey]bool{"hook": false, "loop": false, "between": true}, seen)
+			})
+		})
+	}
+}
+
+func TestContextUsedAgainCarriesNoOutcomeOver(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		hook, body seamFunc
+	}{
+		"a refusal": {func(context.Context, seamContext) error { return hooks.Abort("no") }, seamProceed},
+		"a failure": {seamProceed, func(context.Context, seamContext) error { return errors.New("bug") }},
+		"an answer": {func(_ context.Context, c seamContext) error {
+			if a, ok := c.(interface{ Answer(string) }); ok {
+				a.Answer("ready")
+			}
+			return nil
+		}, seamProceed},
+		"a result": {seamProceed, func(_ context.Context, c seamContext) error {
+			switch c := c.native().(type) {
+			case *hooks.Execution:
+				c.Output = "first"
+			case *hooks.Step:
+				c.Output = "first"
+			case *hooks.ModelCall:
+				c.Response, c.RawResponse, c.Usage = "first", 1, hooks.Usage{In: 1}
+				c.ToolCalls = []hooks.ToolRequest{{Name: "ls"}}
+			case *hooks.ToolCall:
+				c.Result, c.RawResult, c.Parts = "first", 1, []hooks.Part{{Kind: "text", Text: "first"}}
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
+				r := hooks.NewRegistry()
+				d.onPre(r, tc.hook)
+				c := d.fresh()
+				_ = d.run(hooks.WithScope(ctx, r), c, tc.body)
+
+				ran := false
+				check := func(c seamContext) {
+					switch c := c.native().(type) {
+					case *hooks.Execution:
+						assert.Nil(t, c.Output)
+						assert.NoError(t, c.Err)
+					case *hooks.Step:
+						assert.Nil(t, c.Output)
+						assert.NoError(t, c.Err)
+					case *hooks.ModelCall:
+						assert.Equal(t, &hooks.ModelCall{Model: "m"}, &hooks.ModelCall{
+							Model: c.Model, Response: c.Response, RawResponse: c.RawResponse, Usage: c.Usage, ToolCalls: c.ToolCalls, Err: c.Err,
+						})
+						assert.False(t, c.Answered())
+					case *hooks.ToolCall:
+						assert.Equal(t, &hooks.ToolCall{Name: "search"}, &hooks.ToolCall{
+							Name: c.Name, Result: c.Result, Parts: c.Parts, RawResult: c.RawResult, Blocked: c.Blocked, Err: c.Err,
+						})
+						assert.False(t, c.Answered())
+						assert.False(t, c.IsError())
+						assert.False(t, c.ResultEdited())
+					}
+				}
+				plain := hooks.NewRegistry()
+				d.onPre(plain, func(_ context.Context, c seamContext) error { check(c); return nil })
+				require.NoError(t, d.run(hooks.WithScope(ctx, plain), c, func(_ context.Context, c seamContext) error {
+					ran = true
+					check(c)
+					return nil
+				}))
+				assert.True(t, ran)
+				check(c)
+			})
+		})
+	}
+}
+
+func TestZeroValuesIsReadyAndConcurrentSafe(t *testing.T) {
+	t.Parallel()
+	var v hooks.Values
+	_, ok := v.Get("a")
+	assert.False(t, ok)
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			v.Put(i, i)
+			got, ok := v.Get(i)
+			assert.True(t, ok)
+			assert.Equal(t, i, got)
+		})
+	}
+	wg.Wait()
+}
+
+func TestCallerTravelsAndFillsWhatIsUnset(t *testing.T) {
+	t.Parallel()
+	agent, task, crew, flow := &struct{ a int }{}, &struct{ b int }{}, "crew", 4
+	outer := hooks.Caller{RunID: "run-1", AgentRole: "Researcher", Agent: agent, Task: task, Crew: crew, Flow: flow}
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		ctx = hooks.WithCaller(ctx, outer)
+		for _, tc := range []struct{ own, want hooks.Caller }{
+			{hooks.Caller{}, outer},
+			{hooks.Caller{AgentRole: "Writer"}, hooks.Caller{RunID: "run-1", AgentRole: "Writer", Agent: agent, Task: task, Crew: crew, Flow: flow}},
+			{hooks.Caller{RunID: "run-2", Agent: 1, Task: 2, Crew: 3, Flow: 5}, hooks.Caller{RunID: "run-2", AgentRole: "Researcher", Agent: 1, Task: 2, Crew: 3, Flow: 5}},
+		} {
+			scope := hooks.NewRegistry()
+			seen := 0
+			d.onPre(scope, func(_ context.Context, c seamContext) error { seen++; assert.Equal(t, tc.want, *c.who()); return nil })
+			d.onPost(scope, func(_ context.Context, c seamContext) error { seen++; assert.Equal(t, tc.want, *c.who()); return nil })
+			c := d.fresh()
+			*c.who() = tc.own
+			require.NoError(t, d.run(hooks.WithScope(ctx, scope), c, seamProceed))
+			assert.Equal(t, 2, seen)
+			assert.Equal(t, tc.want, *c.who())
+		}
+		assert.Equal(t, outer, hooks.CallerFrom(ctx))
+	})
+}
+
+func TestCallerOfAContextWithoutOneIsZero(t *testing.T) {
+	t.Parallel()
+	var none context.Context
+	assert.Zero(t, hooks.CallerFrom(t.Context()))
+	assert.Zero(t, hooks.CallerFrom(none))
+	assert.Equal(t, "a", hooks.CallerFrom(hooks.WithCaller(none, hooks.Caller{RunID: "a"})).RunID)
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
+		c := d.fresh()
+		require.NoError(t, d.run(ctx, c, seamProceed))
+		assert.Zero(t, *c.who())
+	})
+}
+
+func TestExecutionsAndStepsPutTheirCallerIntoTheContextOfTheBody(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	var seen []hooks.Caller
+	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error { seen = append(seen, call.Caller); return nil })
+	tool := func(ctx context.Context) error {
+		return hooks.RunTool(ctx, &hooks.ToolCall{Name: "ls"}, seamReturns("a"))
+	}
+	x := &hooks.Execution{Caller: hooks.Caller{RunID: "run-1", AgentRole: "Manager"}}
+	require.NoError(t, hooks.RunExecution(ctx, x, func(ctx context.Context, _ *hooks.Execution) error {
+		s := &hooks.Step{Caller: hooks.Caller{AgentRole: "Writer", Task: "draft"}}
+		err := hooks.RunStep(ctx, s, func(ctx context.Context, _ *hooks.Step) error { return tool(ctx) })
+		assert.Equal(t, hooks.Caller{RunID: "run-1", AgentRole: "Writer", Task: "draft"}, s.Caller)
+		return errors.Join(err, tool(ctx))
+	}))
+	assert.Equal(t, []hooks.Caller{
+		{RunID: "run-1", AgentRole: "Writer", Task: "draft"},
+		{RunID: "run-1", AgentRole: "Manager"},
+	}, seen)
+	assert.Zero(t, hooks.CallerFrom(ctx), "what is under the body stays there")
+}
+
+func TestCallerThatAHookSetsReachesTheBody(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	seamOnExec(r, hooks.ExecutionStart, func(_ context.Context, x *hooks.Execution) error { x.RunID = "run-7"; return nil })
+	seamOnStep(r, hooks.PreStep, func(_ context.Context, s *hooks.Step) error { s.AgentRole = "Writer"; return nil })
+	require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+		assert.Equal(t, "run-7", hooks.CallerFrom(ctx).RunID)
+		return hooks.RunStep(ctx, &hooks.Step{}, func(ctx context.Context, _ *hooks.Step) error {
+			assert.Equal(t, hooks.Caller{RunID: "run-7", AgentRole: "Writer"}, hooks.CallerFrom(ctx))
+			return nil
+		})
+	}))
+}
+
+func TestFiltersAndEventsSeeTheCallerThatTravelled(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	var ran []string
+	for _, role := range []string{"Researcher", "Writer"} {
+		seamOnTool(r, hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { ran = append(ran, role); return nil }, hooks.WithAgents(role))
+	}
+	var events []string
+	r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
+		events = append(events, fmt.Sprintf("%s %s %s %d", ev.RunID, ev.AgentRole, ev.ToolName, ev.HookCount))
+	})
+	ctx = hooks.WithCaller(ctx, hooks.Caller{RunID: "run-1", AgentRole: "Writer"})
+	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "ls"}, seamReturns("a")))
+	assert.Equal(t, []string{"Writer"}, ran)
+	assert.Equal(t, []string{"run-1 Writer ls 1"}, events)
+}
+
+// The values of the call stay with it: a Caller is plain data.
+func TestCallerMayBeCopiedFromOneContextToAnother(t *testing.T) {
+	t.Parallel()
+	a := &hooks.ToolCall{Caller: hooks.Caller{RunID: "run-1", AgentRole: "Writer"}}
+	a.Put(seamKey("k"), 1)
+	b := &hooks.ModelCall{Caller: a.Caller}
+	_, ok := b.Get(seamKey("k"))
+	assert.False(t, ok)
+	assert.Equal(t, "Writer", b.AgentRoleName())
+	assert.Empty(t, hooks.Caller{}.AgentRoleName())
+}
+
+func TestHooksNeverSeeANilMap(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	ran := 0
+	forgets := func(in *map[string]any) error {
+		ran++
+		assert.NotNil(t, *in)
+		*in = nil
+		return nil
+	}
+	for range 2 { // the second sees what the first has left
+		for _, p := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
+			seamOnTool(r, p, func(_ context.Context, call *hooks.ToolCall) error { return forgets(&call.Input) })
+		}
+		for _, p := range seamExecPoints {
+			seamOnExec(r, p, func(_ context.Context, x *hooks.Execution) error { return forgets(&x.Inputs) })
+		}
+	}
+	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "ls"}, seamReturns("a")))
+	require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{}, func(context.Context, *hooks.Execution) error { return nil }))
+	assert.Equal(t, 2*6, ran)
+}

@@ -1,0 +1,270 @@
+package hooks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loophooks/hooks"
+)
+
+// seamNestLimit is how many seams may be open inside the hooks of one.
+const seamNestLimit = 16
+
+func TestHookThatOpensTheSeamItHooksEndsInErrTooDeep(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]func(open func() error) error{
+		"returns the error": func(open func() error) error { return open() },
+		"wraps the error":   func(open func() error) error { return fmt.Errorf("audit: %w", open()) },
+		"keeps the error":   func(open func() error) error { _ = open(); return nil },
+		"tries again": func(open func() error) error {
+			for range 10 {
+				_ = open()
+			}
+			return nil
+		},
+		"tries again at once": func(open func() error) error {
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() { _ = open() })
+			}
+			wg.Wait()
+			return nil
+		},
+		"panics": func(open func() error) error { panic(open()) },
+	} {
+		for _, at := range []string{"pre", "post"} {
+			t.Run(name+" "+at, func(t *testing.T) {
+				t.Parallel()
+				seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+					var runs, bodies atomic.Int64
+					body := func(context.Context, seamContext) error { bodies.Add(1); return nil }
+					register := d.onPre
+					if at == "post" {
+						register = d.onPost
+					}
+					register(r, func(ctx context.Context, _ seamContext) error {
+						runs.Add(1)
+						return again(func() error { return d.run(ctx, d.fresh(), body) })
+					})
+					c := d.fresh()
+					exit := seamLeave(t, func() error { return d.run(ctx, c, body) })
+					require.ErrorIs(t, exit.err, hooks.ErrTooDeep)
+					if name != "tries again at once" {
+						assert.LessOrEqual(t, runs.Load(), int64(2*seamNestLimit), "the nest fails as a whole")
+					}
+					if at == "pre" {
+						assert.Zero(t, bodies.Load())
+					}
+					if call, ok := c.native().(*hooks.ToolCall); ok {
+						assert.NotEmpty(t, call.Result)
+						assert.True(t, call.IsError())
+					} else if _, own := c.native().(*seamOwn); !own {
+						assert.ErrorIs(t, c.failure(), hooks.ErrTooDeep)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestFailureIsNotLostInANestThatIsTooDeep(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("disk full")
+	seamEach(t, seamFailing(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		fails := func(context.Context, seamContext) error { return failure }
+		d.onPost(r, func(ctx context.Context, _ seamContext) error { return d.run(ctx, d.fresh(), fails) })
+		exit := seamLeave(t, func() error { return d.run(ctx, d.fresh(), fails) })
+		assert.ErrorIs(t, exit.err, hooks.ErrTooDeep)
+		assert.ErrorIs(t, exit.err, failure)
+	})
+}
+
+func TestSeamsMayBeNestedInHooksToADepth(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		depth   int
+		tooDeep bool
+	}{{1, false}, {seamNestLimit, false}, {seamNestLimit + 1, true}} {
+		t.Run(fmt.Sprint(tc.depth), func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+				left := tc.depth
+				d.onPre(r, func(ctx context.Context, _ seamContext) error {
+					if left == 0 {
+						return nil
+					}
+					left--
+					return d.run(ctx, d.fresh(), seamProceed)
+				})
+				err := d.run(ctx, d.fresh(), seamProceed)
+				assert.Equal(t, tc.tooDeep, errors.Is(err, hooks.ErrTooDeep), "%v", err)
+			})
+		})
+	}
+}
+
+func TestNestThatWasTooDeepIsForgottenWithItsOutermostSeam(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		recurse := true
+		d.onPre(r, func(ctx context.Context, _ seamContext) error {
+			if recurse {
+				return d.run(ctx, d.fresh(), seamProceed)
+			}
+			return nil
+		})
+		err := d.run(ctx, d.fresh(), func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
+		require.ErrorIs(t, err, hooks.ErrTooDeep)
+		recurse = false
+		assert.NoError(t, d.run(ctx, d.fresh(), seamProceed))
+	})
+}
+
+func TestRecursionThroughSeveralSeamsIsBounded(t *testing.T) {
+	t.Parallel()
+	model := func(ctx context.Context) error {
+		return hooks.RunModel(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error { return nil })
+	}
+	tool := func(ctx context.Context) error {
+		return hooks.RunTool(ctx, &hooks.ToolCall{Name: "a"}, seamReturns("ok"))
+	}
+	for name, open := range map[string]func(ctx context.Context) error{
+		"a model call": model,
+		"parallel calls": func(ctx context.Context) error {
+			return hooks.RunTools(ctx, seamCalls(10), 0, seamReturns("ok"))
+		},
+		"the body of another seam": func(ctx context.Context) error {
+			return hooks.RunStep(ctx, &hooks.Step{}, func(ctx context.Context, _ *hooks.Step) error { return tool(ctx) })
+		},
+		"another goroutine": func(ctx context.Context) error {
+			done := make(chan error)
+			go func() { done <- tool(ctx) }()
+			return <-done
+		},
+		"a derived ctx": func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Hour)
+			defer cancel()
+			return tool(ctx)
+		},
+		"an inner scope": func(ctx context.Context) error { return tool(hooks.WithScope(ctx, hooks.NewRegistry())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := seamScope(t)
+			seamOnTool(r, hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error { _ = open(ctx); return nil })
+			seamOnModel(r, hooks.PreModelCall, func(ctx context.Context, _ *hooks.ModelCall) error { _ = tool(ctx); return nil })
+			exit := seamLeave(t, func() error { return tool(ctx) })
+			assert.ErrorIs(t, exit.err, hooks.ErrTooDeep)
+		})
+	}
+}
+
+func TestSeventyNestedSubAgentsAreNoRecursion(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	fired := 0
+	for _, d := range seamDrivers() {
+		d.onPre(r, func(context.Context, seamContext) error { fired++; return nil })
+		d.onPost(r, func(context.Context, seamContext) error { fired++; return nil })
+	}
+	var delegate func(ctx context.Context, left int) error
+	delegate = func(ctx context.Context, left int) error {
+		if left == 0 {
+			return nil
+		}
+		return hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+			return hooks.RunStep(ctx, &hooks.Step{}, func(ctx context.Context, _ *hooks.Step) error {
+				call := &hooks.ToolCall{Name: "delegate"}
+				err := hooks.RunTool(ctx, call, func(ctx context.Context, _ *hooks.ToolCall) error { return delegate(ctx, left-1) })
+				return errors.Join(err, call.Err)
+			})
+		})
+	}
+	require.NoError(t, delegate(ctx, 70))
+	assert.Equal(t, 70*3*4, fired) // 3 seams with 2 points each, both forms registered
+	fired = 0
+	once := true
+	seamOnTool(r, hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+		if once {
+			once = false
+			assert.NoError(t, delegate(ctx, 70), "from inside a hook as well")
+		}
+		return nil
+	})
+	require.NoError(t, delegate(ctx, 1))
+	assert.Equal(t, 71*3*4, fired)
+}
+
+// What keeps a hook from recursing must not hide from hooks what else is done
+// inside a seam, nor what others do meanwhile.
+func TestSeamsInsideAHookAndInsideABodyFireTheirPoints(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	var mu sync.Mutex
+	count := map[string]int{}
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		count[what]++
+	}
+	seamOnTool(r, hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+		note("pre " + call.Name)
+		if call.Name == "search" {
+			return hooks.RunTool(ctx, &hooks.ToolCall{Name: "log"}, seamReturns("logged"))
+		}
+		return nil
+	})
+	seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error { note("post " + call.Name); return nil })
+	seamOnModel(r, hooks.PreModelCall, func(context.Context, *hooks.ModelCall) error { note("pre model"); return nil })
+	model := func(ctx context.Context) error {
+		return hooks.RunModel(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error { return nil })
+	}
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			assert.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "search"}, func(ctx context.Context, _ *hooks.ToolCall) error {
+				return errors.Join(model(ctx), model(ctx))
+			}))
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, map[string]int{"pre search": 2, "post search": 2, "pre log": 2, "post log": 2, "pre model": 4}, count)
+}
+
+// A stack overflow ends a Go process: only another process can show that there
+// is none.
+func TestRecursionNeverOverflowsTheStack(t *testing.T) {
+	const (
+		variable = "HOOKS_TEST_RECURSION"
+		ended    = "recursion ended: "
+	)
+	if which := os.Getenv(variable); which != "" {
+		for _, d := range seamDrivers() {
+			if d.name != which {
+				continue
+			}
+			again := func(ctx context.Context, _ seamContext) error { return d.run(ctx, d.fresh(), seamProceed) }
+			d.onPre(hooks.Default(), again)
+			d.onPost(hooks.Default(), again)
+			err := d.run(context.Background(), d.fresh(), seamProceed)
+			fmt.Printf("%s%v\n", ended, errors.Is(err, hooks.ErrTooDeep))
+		}
+		return
+	}
+	t.Parallel()
+	for _, which := range []string{"RunModel", "BeginExecution", "RunTool"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			assert.Contains(t, seamInChild(t, variable+"="+which), ended+"true")
+		})
+	}
+}

@@ -1,0 +1,277 @@
+package hooks_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loophooks/hooks"
+)
+
+func TestWhatAToolCallTellsAboutItself(t *testing.T) {
+	t.Parallel()
+	type facts struct{ ran, answered, isError, edited, blocked bool }
+	nothing := func(context.Context, *hooks.ToolCall) error { return nil }
+	image := func(n int) []hooks.Part { return []hooks.Part{{Kind: "text", Text: "cat"}, {Kind: "image", Native: n}} }
+	returns := func(_ context.Context, call *hooks.ToolCall) error {
+		call.Result, call.Parts, call.RawResult = "cat", image(1), "raw"
+		return nil
+	}
+	fails := func(context.Context, *hooks.ToolCall) error { return errors.New("disk full") }
+	answers := func(_ context.Context, call *hooks.ToolCall) error { call.Answer("ready"); return nil }
+	edits := func(edit func(call *hooks.ToolCall)) seamToolFunc {
+		return func(_ context.Context, call *hooks.ToolCall) error { edit(call); return nil }
+	}
+	rewrites := edits(func(call *hooks.ToolCall) { call.Result = "dog" })
+	refuses := seamRefuse(hooks.Abort("no"))
+	for name, tc := range map[string]struct {
+		pre, body, post seamToolFunc
+		want            facts
+	}{
+		"success":                   {nothing, returns, nothing, facts{ran: true}},
+		"an empty success":          {nothing, nothing, nothing, facts{ran: true}},
+		"rewritten":                 {nothing, returns, rewrites, facts{ran: true, edited: true}},
+		"rewritten to the same":     {nothing, returns, edits(func(c *hooks.ToolCall) { c.Result = "dog"; c.Result = "cat" }), facts{ran: true}},
+		"emptied":                   {nothing, returns, edits(func(c *hooks.ToolCall) { c.Result = "" }), facts{ran: true, edited: true}},
+		"text edited":               {nothing, returns, edits(func(c *hooks.ToolCall) { c.EditText(func(string) string { return "x" }) }), facts{ran: true, edited: true}},
+		"text edited to the same":   {nothing, returns, edits(func(c *hooks.ToolCall) { c.EditText(func(s string) string { return s }) }), facts{ran: true}},
+		"parts replaced":            {nothing, returns, edits(func(c *hooks.ToolCall) { c.Parts = image(2) }), facts{ran: true, edited: true}},
+		"parts replaced by a copy":  {nothing, returns, edits(func(c *hooks.ToolCall) { c.Parts = image(1) }), facts{ran: true}},
+		"a part in place":           {nothing, returns, edits(func(c *hooks.ToolCall) { c.Parts[0].Text = "dog" }), facts{ran: true, edited: true}},
+		"a part dropped":            {nothing, returns, edits(func(c *hooks.ToolCall) { c.Parts = c.Parts[:1] }), facts{ran: true, edited: true}},
+		"raw result replaced":       {nothing, returns, edits(func(c *hooks.ToolCall) { c.RawResult = "other" }), facts{ran: true}},
+		"failed":                    {nothing, fails, nothing, facts{ran: true, isError: true}},
+		"failed and rewritten":      {nothing, fails, rewrites, facts{ran: true, isError: true, edited: true}},
+		"failed and recovered":      {nothing, fails, edits(func(c *hooks.ToolCall) { c.Err = nil }), facts{ran: true}},
+		"panicked":                  {nothing, func(context.Context, *hooks.ToolCall) error { panic(1) }, nothing, facts{ran: true, isError: true}},
+		"answered":                  {answers, returns, nothing, facts{answered: true}},
+		"answered and rewritten":    {answers, returns, rewrites, facts{answered: true, edited: true}},
+		"blocked":                   {refuses, returns, nothing, facts{isError: true, edited: true, blocked: true}},
+		"withheld":                  {nothing, returns, refuses, facts{ran: true, isError: true, edited: true, blocked: true}},
+		"failed and withheld":       {nothing, fails, refuses, facts{ran: true, isError: true, edited: true, blocked: true}},
+		"answered and withheld":     {answers, returns, refuses, facts{isError: true, edited: true, blocked: true}},
+		"marked failed by a hook":   {nothing, returns, edits(func(c *hooks.ToolCall) { c.Err = errors.New("no cats") }), facts{ran: true, isError: true}},
+		"with unreadable arguments": {edits(func(c *hooks.ToolCall) { _ = c.SetArguments("[") }), returns, nothing, facts{isError: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				seamOnTool(r, hooks.PreToolCall, tc.pre)
+				seamOnTool(r, hooks.PostToolCall, tc.post)
+				call := &hooks.ToolCall{Name: "pet"}
+				require.NoError(t, run(ctx, call, tc.body))
+				assert.Equal(t, tc.want, facts{call.Ran(), call.Answered(), call.IsError(), call.ResultEdited(), call.Blocked != nil})
+				assert.False(t, call.ShouldRun(), "it is over")
+			})
+		})
+	}
+}
+
+func TestFreshToolCallHasNothingToTell(t *testing.T) {
+	t.Parallel()
+	call := &hooks.ToolCall{Name: "ls"}
+	assert.False(t, call.Ran() || call.Answered() || call.IsError() || call.ResultEdited() || call.ShouldRun())
+	assert.Equal(t, "ls", call.ToolName())
+}
+
+func TestToolCallUsedAgainKnowsNothingOfEarlierEdits(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		seamOnTool(r, hooks.PostToolCall, seamReturns("***"))
+		call := &hooks.ToolCall{Name: "ls"}
+		require.NoError(t, run(ctx, call, seamReturns("secret")))
+		require.True(t, call.ResultEdited())
+		require.NoError(t, run(t.Context(), call, seamReturns("harmless")))
+		assert.False(t, call.ResultEdited())
+	})
+}
+
+func TestAnswerIsAllThatTheModelReads(t *testing.T) {
+	t.Parallel()
+	call := &hooks.ToolCall{Result: "old", Parts: []hooks.Part{{Kind: "text", Text: "old"}}}
+	call.Answer("new")
+	assert.Equal(t, "new", call.Result)
+	assert.Empty(t, call.Parts)
+	assert.True(t, call.Answered())
+}
+
+// A loop may dispatch the points itself.
+func TestEditsOfAResultAreSeenWithoutASeam(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	call := &hooks.ToolCall{Name: "ls", Result: "secret"}
+	seamOnTool(r, hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error { return nil })
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PostToolCall, call))
+	assert.False(t, call.ResultEdited())
+	seamOnTool(r, hooks.PostToolCall, seamReturns("***"))
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PostToolCall, call))
+	assert.True(t, call.ResultEdited())
+}
+
+func TestBeginToolTellsWhetherToRunTheTool(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		pre  seamToolFunc
+		want bool
+	}{
+		"passed":   {func(context.Context, *hooks.ToolCall) error { return nil }, true},
+		"failed":   {func(context.Context, *hooks.ToolCall) error { return errors.New("bug") }, true},
+		"answered": {func(_ context.Context, call *hooks.ToolCall) error { call.Answer(""); return nil }, false},
+		"blocked":  {seamRefuse(hooks.Abort("no")), false},
+		"garbled":  {func(_ context.Context, call *hooks.ToolCall) error { _ = call.SetArguments("{"); return nil }, false},
+	} {
+		ctx, r := seamScope(t)
+		seamOnTool(r, hooks.PreToolCall, tc.pre)
+		call := &hooks.ToolCall{Name: "ls"}
+		_, end, err := hooks.BeginTool(ctx, call)
+		require.NoError(t, err, name)
+		assert.Equal(t, tc.want, call.ShouldRun(), name)
+		if !tc.want {
+			kept := call.Result
+			require.NoError(t, end(errors.New("of a tool that wasn't run")), name)
+			assert.Equal(t, kept, call.Result, name)
+		} else {
+			require.NoError(t, end(nil), name)
+		}
+		assert.Equal(t, tc.want, call.Ran(), name)
+	}
+}
+
+func TestSetArgumentsReadsOneObjectStrictly(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]map[string]any{
+		`{}`:                                {},
+		" {\n} ":                            {},
+		`{"a":1.5,"b":[true,null],"c":"x"}`: {"a": 1.5, "b": []any{true, nil}, "c": "x"},
+		`{"n":9007199254740993}`:            {"n": json.Number("9007199254740993")},
+		`{"n":9007199254740992}`:            {"n": float64(9007199254740992)},
+		`{"Path":1,"path":2}`:               {"Path": float64(1), "path": float64(2)},
+		`{"a":{"b":{"c":"d"}}}`:             {"a": map[string]any{"b": map[string]any{"c": "d"}}},
+	} {
+		call := &hooks.ToolCall{Input: map[string]any{"left": "over"}}
+		require.NoError(t, call.SetArguments(raw), raw)
+		assert.Equal(t, want, call.Input, raw)
+		text, err := call.Arguments()
+		require.NoError(t, err)
+		assert.JSONEq(t, raw, text)
+	}
+}
+
+func TestToolIsNotRunWithArgumentsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{`{"a":1,"a":2}`, `[1]`, `{} x`, ``, `null`, `"hunter2"`, `{"a":`, `{"a":{"b":1,"b":2}}`, `{'a':1}`, `{}{}`} {
+		t.Run(raw, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				var log []string
+				seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+					log = append(log, "pre")
+					assert.NotNil(t, call.Input)
+					return nil
+				})
+				seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+					log = append(log, "post "+call.Result)
+					return nil
+				})
+				call := &hooks.ToolCall{Name: "rm", Input: map[string]any{"left": "over"}}
+				bad := call.SetArguments(raw)
+				require.Error(t, bad)
+				assert.ErrorContains(t, bad, "hooks: ")
+				assert.Empty(t, call.Input)
+				err := run(ctx, call, func(context.Context, *hooks.ToolCall) error { t.Error("the tool ran"); return nil })
+				require.NoError(t, err, "the run goes on")
+				assert.Equal(t, []string{"pre", "post " + call.Result}, log)
+				assert.Contains(t, call.Result, "Tool was not run: arguments must be one JSON object: ", "the model reads why")
+				assert.NotContains(t, call.Result, "hunter2")
+				assert.Error(t, call.Err)
+				assert.True(t, call.IsError())
+				assert.Nil(t, call.Blocked)
+			})
+		})
+	}
+}
+
+func TestUnreadableArgumentsMayBeRepairedAnsweredOrRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		hook seamToolFunc
+		ran  bool
+		want string
+	}{
+		"repaired": {func(_ context.Context, call *hooks.ToolCall) error { return call.SetArguments(`{"path":"/tmp"}`) }, true, "listed"},
+		"answered": {func(_ context.Context, call *hooks.ToolCall) error { call.Answer("nothing there"); return nil }, false, "nothing there"},
+		"refused":  {seamRefuse(hooks.Abort("no")), false, "Tool execution blocked by hook. Tool: ls. Reason: no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				seamOnTool(r, hooks.PreToolCall, tc.hook)
+				call := &hooks.ToolCall{Name: "ls"}
+				require.Error(t, call.SetArguments(`{"path":`))
+				require.NoError(t, run(ctx, call, seamReturns("listed")))
+				assert.Equal(t, tc.ran, call.Ran())
+				assert.Equal(t, tc.want, call.Result)
+				assert.NoError(t, call.Err)
+			})
+		})
+	}
+}
+
+func TestNewArgumentsMakeACallRunnableAgain(t *testing.T) {
+	t.Parallel()
+	for name, repair := range map[string]func(call *hooks.ToolCall){
+		"SetArguments": func(call *hooks.ToolCall) { _ = call.SetArguments(`{"path":"/tmp"}`) },
+		"a new Input":  func(call *hooks.ToolCall) { call.Input = map[string]any{"path": "/tmp"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
+				call := &hooks.ToolCall{Name: "ls"}
+				require.Error(t, call.SetArguments(`{"path":`))
+				require.NoError(t, run(ctx, call, seamReturns("listed")))
+				require.False(t, call.Ran())
+				repair(call)
+				require.NoError(t, run(ctx, call, seamReturns("listed")))
+				assert.Equal(t, "listed", call.Result)
+				assert.NoError(t, call.Err)
+			})
+		})
+	}
+}
+
+// A call that a resumed run starts again has the arguments that it had: none
+// that could be read.
+func TestUnreadableArgumentsAreNotForgottenByACallThatDidNotStart(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
+		cancelled, cancel := context.WithCancel(ctx)
+		cancel()
+		call := &hooks.ToolCall{Name: "rm"}
+		require.Error(t, call.SetArguments(`{"path":`))
+		never := func(context.Context, *hooks.ToolCall) error {
+			t.Error("the tool ran without its arguments")
+			return nil
+		}
+		require.ErrorIs(t, run(cancelled, call, never), context.Canceled)
+		require.NoError(t, run(ctx, call, never))
+		assert.Contains(t, call.Result, "arguments")
+	})
+}
+
+func TestArgumentsFailsForWhatJSONCannotHold(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]any{"function": func() {}, "channel": make(chan int), "NaN": math.NaN(), "text": "\xff"} {
+		call := &hooks.ToolCall{Input: map[string]any{"secret": value}}
+		_, err := call.Arguments()
+		require.Error(t, err, name)
+		assert.ErrorContains(t, err, "hooks: ", name)
+	}
+	text, err := (&hooks.ToolCall{}).Arguments()
+	require.NoError(t, err)
+	assert.Equal(t, "{}", text)
+}
