@@ -57,16 +57,21 @@ func misuse(p *point) error {
 }
 
 // dispatch is Dispatch for a point that may have hooks. It takes the shortest
-// way for what most processes have: hooks of the default registry, with or
-// without tool filters, and nobody who watches.
+// way for what most processes have: hooks of the default registry and nobody
+// who watches.
 func dispatch[C any](ctx context.Context, p *point, c *C) error {
 	ctx = nonNil(ctx)
 	std := p.std.Load()
 	if std == nil || p.scoped.Load() || observed.Load() || !std.prepared(p).direct {
 		return dispatchAny(ctx, p, std, c)
 	}
+	return runDirect(ctx, p, &std.main, c)
+}
+
+// runDirect dispatches to one chain without guards, whose hooks run unasked
+// unless they filter by tool.
+func runDirect[C any](ctx context.Context, p *point, l *lane, c *C) error {
 	in := readyFor(p, c)
-	l := &std.main
 	if !l.byName {
 		return runAll(ctx, p, l.hooks, l.fns.([]Func[C]), in, c)
 	}
@@ -134,6 +139,13 @@ func dispatchAny[C any](ctx context.Context, p *point, std *chain, c *C) error {
 	if len(chains) == 0 {
 		return nil
 	}
+	var watchers []*Observer
+	if observed.Load() {
+		watchers = watchersOf(scopes)
+	}
+	if len(chains) == 1 && chains[0].direct && len(watchers) == 0 {
+		return runDirect(ctx, p, &chains[0].main, c)
+	}
 	s := subject{in: readyFor(p, c)}
 	if p.hasTool {
 		s.name = toolOf(c)
@@ -141,10 +153,8 @@ func dispatchAny[C any](ctx context.Context, p *point, std *chain, c *C) error {
 	if p.hasRole {
 		s.role = roleOf(c)
 	}
-	if observed.Load() {
-		if watchers := watchersOf(scopes); len(watchers) > 0 {
-			return runObserved(ctx, p, chains, &s, newRecorder(ctx, p, c, watchers, &s), c)
-		}
+	if len(watchers) > 0 {
+		return runObserved(ctx, p, chains, &s, newRecorder(ctx, p, c, watchers, &s), c)
 	}
 	return runChains(ctx, p, chains, &s, nil, c)
 }
