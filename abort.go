@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -10,7 +11,9 @@ import (
 // HookAborted is how a hook stops what it hooks. Return one, bare or wrapped,
 // or use [Abort]. [Dispatch] returns a copy with Point, Source and Err filled
 // in; find it with [errors.As] or [errors.AsType]. The value that a hook
-// returned is never written, so it may be a package variable.
+// returned is never written, so it may be a package variable. An error that
+// wraps one counts as well, such as that of a seam which the hook called, and so
+// does a panic with one.
 type HookAborted struct {
 	Reason  string            // why, for people and for the model
 	Message string            // what the model reads instead of the standard text, if set
@@ -24,7 +27,7 @@ type HookAborted struct {
 // which can hold what no log or model should see.
 func (e *HookAborted) Error() string {
 	if e == nil {
-		return errNilAbort.Error()
+		return "<nil *HookAborted>" // of a Blocked that isn't set
 	}
 	var b strings.Builder
 	b.WriteString("hooks: ")
@@ -77,6 +80,10 @@ type PanicError struct {
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("hooks: panic with a value of type %T", e.Value)
 }
+
+// MarshalJSON gives the text of Error, for exporters that write events as JSON:
+// the value must not get there by a side door.
+func (e *PanicError) MarshalJSON() ([]byte, error) { return json.Marshal(e.Error()) }
 
 // Unwrap returns the value if it is an error.
 func (e *PanicError) Unwrap() error {

@@ -212,7 +212,7 @@ const (
 // [StepTurn], which hooks read it from, and sets Reply before the post point.
 type Turn struct {
 	Number   int       // as the loop counts
-	Messages []Message // the history when the turn begins, for hooks to read
+	Messages []Message // the history when the turn begins; whether edits count is the loop's to say
 	Reply    Message   // what the model answered
 }
 

@@ -147,12 +147,7 @@ func dispatchAny[C any](ctx context.Context, p *point, std *chain, c *C) error {
 		return runDirect(ctx, p, &chains[0].main, c)
 	}
 	s := subject{in: readyFor(p, c)}
-	if p.hasTool {
-		s.name = toolOf(c)
-	}
-	if p.hasRole {
-		s.role = roleOf(c)
-	}
+	s.read(p, c)
 	if len(watchers) > 0 {
 		return runObserved(ctx, p, chains, &s, newRecorder(ctx, p, c, watchers, &s), c)
 	}
@@ -174,6 +169,7 @@ func runChains[C any](ctx context.Context, p *point, chains []*chain, s *subject
 			return err
 		}
 	}
+	s.again(p, c)
 	for _, ch := range chains {
 		if err := runLane(ctx, p, &ch.guards, s, rec, c); err != nil {
 			return err
@@ -186,9 +182,12 @@ func runLane[C any](ctx context.Context, p *point, l *lane, s *subject, rec *rec
 	if len(l.hooks) == 0 {
 		return nil
 	}
-	groups := [3]span{l.always, l.ofTool(s), l.patterns}
+	groups := [4]span{l.always, l.ofTool(s), l.patterns}
+	if s.renamed != nil {
+		groups[3] = l.ofTool(s.renamed)
+	}
 	fns := l.fns.([]Func[C])
-	if !l.picky && rec == nil {
+	if !l.picky && rec == nil && s.renamed == nil {
 		if g := &groups; g[0].empty() {
 			return runAll(ctx, p, l.hooks[g[1].lo:g[1].hi], fns[g[1].lo:g[1].hi], s.in, c)
 		} else if g[1].empty() {
@@ -246,7 +245,7 @@ func runAllFrame[C any](ctx context.Context, pr *progress, fns []Func[C], in inp
 type pick struct {
 	at      int // the hook it has come to
 	lane    *lane
-	groups  [3]span
+	groups  [4]span
 	subject *subject
 }
 
@@ -263,7 +262,11 @@ func (k *pick) next() bool {
 			return false
 		}
 		k.at = int(k.groups[first].lo)
-		k.groups[first].lo++
+		for g := range k.groups { // a hook that stands in two groups runs once
+			if s := &k.groups[g]; !s.empty() && k.lane.order[s.lo] == k.lane.order[k.at] {
+				s.lo++
+			}
+		}
 		if k.subject.admits(k.lane.hooks[k.at]) {
 			return true
 		}

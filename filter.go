@@ -64,14 +64,14 @@ func (f *toolFilter) match(tool toolName) bool {
 
 // ofTool returns the hooks of the lane that name the tool. A name that isn't
 // known in any form costs one normalisation.
-func (l *lane) ofTool(tool *subject) span {
+func (l *lane) ofTool(s *subject) span {
 	if l.byTool == nil {
 		return span{}
 	}
-	if s, ok := l.byTool[tool.name]; ok {
-		return s
+	if g, ok := l.byTool[s.name]; ok {
+		return g
 	}
-	if n := tool.both(); n.norm != "" {
+	if n := s.both(); n.norm != "" {
 		return l.byTool[n.norm]
 	}
 	return span{}
@@ -102,13 +102,37 @@ func roleOf(c any) string {
 	return ""
 }
 
-// subject is what a dispatch is about, as it was when it began.
+// subject is what a dispatch is about: filters look at the name and the role as
+// they were when it began.
 type subject struct {
 	in     inputs
 	name   string // the tool's
 	role   string
 	parsed toolName // see both
 	known  bool     // parsed is set
+
+	// renamed is the subject as the hooks left it, where one of them changed
+	// the name or the role: guards match by either, since what they decide on
+	// is what will really run.
+	renamed *subject
+}
+
+// read looks at the context, as far as the point's hooks can filter by it.
+func (s *subject) read(p *point, c any) {
+	if p.hasTool {
+		s.name = toolOf(c)
+	}
+	if p.hasRole {
+		s.role = roleOf(c)
+	}
+}
+
+// again looks once more, before the guards decide.
+func (s *subject) again(p *point, c any) {
+	var now subject
+	if now.read(p, c); now.name != s.name || now.role != s.role {
+		s.renamed = &subject{in: s.in, name: now.name, role: now.role}
+	}
 }
 
 // both returns the tool's name in both forms.
@@ -122,10 +146,7 @@ func (s *subject) both() toolName {
 // admits says whether the filters that the lane's index doesn't cover let h
 // run, and uses up a hook that runs once.
 func (s *subject) admits(h *hook) bool {
-	if h.byAgent && s.role != "" && !slices.Contains(h.agents, s.role) || h.byAgent && len(h.agents) == 0 {
-		return false
-	}
-	if h.tools != nil && h.tools.patterned && !h.tools.match(s.both()) {
+	if !s.matches(h) && (s.renamed == nil || !s.renamed.matches(h)) {
 		return false
 	}
 	if h.once {
@@ -135,4 +156,11 @@ func (s *subject) admits(h *hook) bool {
 		h.reg.Remove()
 	}
 	return true
+}
+
+func (s *subject) matches(h *hook) bool {
+	if h.byAgent && (len(h.agents) == 0 || s.role != "" && !slices.Contains(h.agents, s.role)) {
+		return false
+	}
+	return h.tools == nil || !h.tools.patterned || h.tools.match(s.both())
 }

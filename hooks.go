@@ -197,9 +197,13 @@ func newConfig(p *point, opts []Option) config {
 
 // WithTools restricts a hook to the tools named. A name matches a tool whose
 // name is the same or becomes the same by [SanitizeToolName]. A name that
-// holds * or ? is a pattern, tried on both forms of the tool's name: * stands
-// for any run of characters, / included, and ? for one character. With no
+// holds * or ? is a pattern, tried as written on both forms of the tool's name: *
+// stands for any run of characters, / included, and ? for one character. Write
+// patterns in lower case with single underscores, as the normal form is. With no
 // names the hook never runs.
+//
+// Hooks go by the name at the start of the dispatch; guards by that and by the
+// one that the hooks left.
 func WithTools(names ...string) Option {
 	names = append([]string(nil), names...)
 	return option(func(c *config) { c.tools, c.byTool = names, true })
@@ -237,7 +241,8 @@ func WithFailClosed() Option {
 // AsGuard makes a hook a guard: fail-closed as by [WithFailClosed], and run
 // after every hook of the dispatch that isn't a guard, those of inner scopes
 // included, so that it decides on what will really be run or shown. Guards
-// keep the usual order among themselves; they decide and should not edit.
+// keep the usual order among themselves; they decide and should not edit. A guard
+// can't be [WithOnce]: it would leave every later call unguarded.
 func AsGuard() Option {
 	return option(func(c *config) { c.guard, c.failClosed = true, true })
 }

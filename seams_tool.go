@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -115,7 +116,7 @@ func endTool(s seam, t *ToolCall, err error) error {
 		if pass, err = unmark(err); pass {
 			t.Err, s.fatal = err, err
 		} else if err != nil {
-			s.fatal = t.failed(err)
+			s.fatal = t.failed(s.ctx, err)
 		}
 	}
 	t.argErr = nil
@@ -164,8 +165,11 @@ func (t *ToolCall) block(err error, text string) (stop error) {
 }
 
 // failed notes the tool's own error and returns it if it stops the run.
-func (t *ToolCall) failed(err error) (stop error) {
+func (t *ToolCall) failed(ctx context.Context, err error) (stop error) {
 	t.Err = err
+	if panicked, ok := err.(*PanicError); ok {
+		logError(ctx, "hooks: a tool panicked", panicked, slog.String("tool", t.Name))
+	}
 	if t.Result == "" && len(t.Parts) == 0 {
 		_, panicked := asErr[*PanicError](err)
 		switch {

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -44,6 +45,20 @@ type HookRun struct {
 	Err      error         // what it failed with; a *PanicError for a panic
 }
 
+// MarshalJSON writes the run with the text of Err, which encoding/json would
+// lose.
+func (h HookRun) MarshalJSON() ([]byte, error) {
+	type fields HookRun // without this method
+	v := struct {
+		fields
+		Err string `json:",omitempty"`
+	}{fields: fields(h)}
+	if h.Err != nil {
+		v.Err = errorText(h.Err)
+	}
+	return json.Marshal(v)
+}
+
 // Observer is the handle of a function that watches dispatches.
 type Observer struct {
 	fn    func(context.Context, HookDispatchedEvent)
@@ -53,7 +68,8 @@ type Observer struct {
 // Observe calls fn with an event for every dispatch of the process that ran a
 // hook, aborted ones included, before that dispatch returns. Observers watch:
 // they can change nothing, and one that panics hurts neither the dispatch nor
-// the next observer. But they take their time from the dispatch;
+// the next observer. (One that ends the goroutine, as the FailNow of a test does,
+// ends it.) But they take their time from the dispatch;
 // [NewAsyncObserver] takes it elsewhere. fn is called from many goroutines at
 // once. Observe panics if fn is nil.
 func Observe(fn func(context.Context, HookDispatchedEvent)) *Observer { return std.Observe(fn) }
@@ -221,15 +237,22 @@ func notify(ctx context.Context, watchers []*Observer, ev HookDispatchedEvent) {
 }
 
 func callObserver(ctx context.Context, fn func(context.Context, HookDispatchedEvent), ev HookDispatchedEvent) {
-	var r recovery
+	failure := ErrGoexit // unless the rest is reached
 	defer func() {
-		if r.panicked != nil {
-			logObserver(ctx, ev.Point, r.panicked)
+		if failure != nil {
+			logError(ctx, "hooks: an observer failed", failure, slog.String("point", string(ev.Point)))
 		}
 	}()
-	defer r.catch()
-	fn(ctx, ev)
-	r.returned = true
+	var r recovery
+	func() {
+		defer r.catch()
+		fn(ctx, ev)
+		r.returned = true
+	}()
+	failure = nil
+	if r.panicked != nil {
+		failure = r.panicked
+	}
 }
 
 // logger is where failures that are passed over are logged: nil for
@@ -248,10 +271,6 @@ func SetLogger(l *slog.Logger) { logger.Store(&logTarget{l}) }
 func logFailure(ctx context.Context, p *point, h *hook, err error) {
 	logError(ctx, "hooks: a hook failed and was passed over", err,
 		slog.String("hook", h.reg.Name()), slog.String("point", string(p.name)))
-}
-
-func logObserver(ctx context.Context, point InterceptionPoint, err error) {
-	logError(ctx, "hooks: an observer failed", err, slog.String("point", string(point)))
 }
 
 // logError logs one failure. The handler is foreign code too: what it panics
