@@ -79,10 +79,10 @@ func (t *ToolCall) EditText(f func(string) string) {
 // SetArguments sets Input from the JSON that a model wrote. It is strict, so
 // that a guard and the tool see the same: raw must hold one object and nothing
 // else, with no key twice; a loop passes "{}" for a provider's empty text.
-// Numbers become float64, or [json.Number] where that
-// would lose digits. After an error Input is empty, and the seams don't run
-// the tool: the model reads what is wrong. A loop that goes on to a seam may
-// therefore ignore the error.
+// Numbers become float64, or [json.Number] where that would lose digits.
+//
+// After an error Input is empty, and the seams don't run the tool: the model
+// reads what is wrong. A loop that goes on to a seam may ignore the error.
 func (t *ToolCall) SetArguments(raw string) error {
 	input, err := parseArguments(raw)
 	if err != nil {
