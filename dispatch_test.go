@@ -1,0 +1,368 @@
+package hooks_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/loophooks/hooks"
+)
+
+func TestWithNothingRegisteredNothingHappens(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	events := record(t, r)
+	call := &hooks.ToolCall{Name: "read"}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, call))
+	assert.Equal(t, &hooks.ToolCall{Name: "read"}, call)
+	assert.Empty(t, events.take())
+}
+
+func TestAnAssignedPayloadIsWhatLaterHooksAndTheCallerSee(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { c.Result += "-redacted" }), hooks.In(r))
+	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { assert.Equal(t, "raw-redacted", c.Result) }), hooks.In(r))
+	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { c.Result += "-signed" }), hooks.In(r))
+	call := &hooks.ToolCall{Result: "raw"}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PostToolCall, call))
+	assert.Equal(t, "raw-redacted-signed", call.Result)
+}
+
+func TestAHookThatChangesNothingErasesNothing(t *testing.T) {
+	t.Parallel()
+	replaces := edit(func(c *hooks.ToolCall) { c.Input = map[string]any{"cmd": "new"} })
+	proceeds := fails[hooks.ToolCall](nil)
+	observes := edit(func(c *hooks.ToolCall) { _ = c.Input["cmd"] })
+	for _, order := range [][]hooks.Func[hooks.ToolCall]{
+		{replaces, proceeds, observes}, {replaces, observes, proceeds}, {proceeds, replaces, observes},
+		{proceeds, observes, replaces}, {observes, replaces, proceeds}, {observes, proceeds, replaces},
+	} {
+		ctx, r := newRun(t)
+		events := record(t, r)
+		for _, h := range order {
+			hooks.On(hooks.PreToolCall, h, hooks.In(r))
+		}
+		call := &hooks.ToolCall{Name: "sh", Input: map[string]any{"cmd": "old"}}
+		ran := false
+		require.NoError(t, hooks.RunTool(ctx, call, func(_ context.Context, c *hooks.ToolCall) error {
+			ran = true
+			assert.Equal(t, map[string]any{"cmd": "new"}, c.Input)
+			return nil
+		}))
+		assert.True(t, ran)
+		assert.Equal(t, hooks.OutcomeModified, events.one(t).Outcome)
+	}
+}
+
+func TestEditsInPlaceAreSeenThroughTheCallersOwnReference(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.On(hooks.Input, edit(func(x *hooks.Execution) { x.Inputs["city"] = "Oslo" }), hooks.In(r))
+	hooks.On(hooks.PreModelCall, edit(func(m *hooks.ModelCall) { m.Messages[0].Content = "edited" }), hooks.In(r))
+
+	inputs := map[string]any{"city": "Rome"}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.Input, &hooks.Execution{Inputs: inputs}))
+	assert.Equal(t, map[string]any{"city": "Oslo"}, inputs)
+
+	messages := []hooks.Message{{Content: "original"}}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreModelCall, &hooks.ModelCall{Messages: messages}))
+	assert.Equal(t, "edited", messages[0].Content)
+}
+
+// However a hook changes the input, what it leaves is what all others see.
+func TestEveryWayOfChangingAnInputReachesTheBodyAndThePostHooks(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*hooks.ToolCall){
+		"in place":     func(c *hooks.ToolCall) { c.Input["path"] = "new" },
+		"a new map":    func(c *hooks.ToolCall) { c.Input = map[string]any{"path": "new"} },
+		"cleared":      func(c *hooks.ToolCall) { clear(c.Input); c.Input["path"] = "new" },
+		"added a key":  func(c *hooks.ToolCall) { c.Input["more"] = true },
+		"took one out": func(c *hooks.ToolCall) { delete(c.Input, "path") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			want := &hooks.ToolCall{Input: map[string]any{"path": "old"}}
+			change(want)
+			sees := edit(func(c *hooks.ToolCall) { assert.Equal(t, want.Input, c.Input) })
+			hooks.On(hooks.PreToolCall, edit(change), hooks.In(r))
+			hooks.On(hooks.PreToolCall, sees, hooks.In(r))
+			hooks.On(hooks.PostToolCall, sees, hooks.In(r))
+			require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Input: map[string]any{"path": "old"}}, sees))
+		})
+	}
+}
+
+func TestEveryWayOfChangingMessagesReachesTheBodyAndThePostHooks(t *testing.T) {
+	t.Parallel()
+	system, user := hooks.Message{Role: "system", Content: "s"}, hooks.Message{Role: "user", Content: "u"}
+	for name, change := range map[string]func(*hooks.ModelCall){
+		"in place":                 func(m *hooks.ModelCall) { m.Messages[1].Content = "new" },
+		"appended past capacity":   func(m *hooks.ModelCall) { m.Messages = append(m.Messages, user, user, user, user) },
+		"appended with room":       func(m *hooks.ModelCall) { m.Messages = append(slices.Grow(m.Messages, 8), user) },
+		"a new slice":              func(m *hooks.ModelCall) { m.Messages = []hooks.Message{user} },
+		"trimmed":                  func(m *hooks.ModelCall) { m.Messages = m.Messages[1:] },
+		"replaced by an empty one": func(m *hooks.ModelCall) { m.Messages = []hooks.Message{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			want := &hooks.ModelCall{Messages: []hooks.Message{system, user}}
+			change(want)
+			sees := edit(func(m *hooks.ModelCall) { assert.Equal(t, want.Messages, m.Messages) })
+			hooks.On(hooks.PreModelCall, edit(change), hooks.In(r))
+			hooks.On(hooks.PreModelCall, sees, hooks.In(r))
+			hooks.On(hooks.PostModelCall, sees, hooks.In(r))
+			require.NoError(t, hooks.RunModel(ctx, &hooks.ModelCall{Messages: []hooks.Message{system, user}}, sees))
+		})
+	}
+}
+
+func TestEveryHookGetsTheWholePayload(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	full := edit(func(c *hooks.ToolCall) { assert.Len(t, c.Input, 3) })
+	hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) { delete(maps.Clone(c.Input), "a") }), hooks.In(r))
+	hooks.On(hooks.PreToolCall, full, hooks.In(r))
+	hooks.On(hooks.PreToolCall, full, hooks.In(r))
+	call := &hooks.ToolCall{Input: map[string]any{"a": 1, "b": 2, "c": 3}}
+	require.NoError(t, hooks.RunTool(ctx, call, full))
+}
+
+// An empty value is a value: only leaving a field alone leaves it as it was.
+func TestAnEmptyValueIsARealReplacement(t *testing.T) {
+	t.Parallel()
+	for name, empty := range map[string]any{
+		"text": "", "number": 0, "false": false, "slice": []string{}, "map": map[string]any{}, "nil": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			events := record(t, r)
+			reg := hooks.On(hooks.Output, edit(func(x *hooks.Execution) { x.Output = empty }), hooks.In(r))
+			hooks.On(hooks.Output, fails[hooks.Execution](nil), hooks.In(r))
+			x := &hooks.Execution{Output: "secret"}
+			require.NoError(t, hooks.Dispatch(ctx, hooks.Output, x))
+			assert.Equal(t, empty, x.Output)
+			assert.Equal(t, hooks.OutcomeModified, events.one(t).Outcome)
+
+			reg.Remove()
+			x.Output = "secret"
+			require.NoError(t, hooks.Dispatch(ctx, hooks.Output, x))
+			assert.Equal(t, "secret", x.Output)
+			assert.Equal(t, hooks.OutcomeProceeded, events.one(t).Outcome)
+		})
+	}
+}
+
+func TestAnEmptyTextIsARealReplacementOfResultAndResponse(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { c.Result = "" }), hooks.In(r))
+	hooks.On(hooks.PostModelCall, edit(func(m *hooks.ModelCall) { m.Response = "" }), hooks.In(r))
+	call, model := &hooks.ToolCall{}, &hooks.ModelCall{}
+	require.NoError(t, hooks.RunTool(ctx, call, edit(func(c *hooks.ToolCall) { c.Result = "secret" })))
+	assert.Empty(t, call.Result)
+	require.NoError(t, hooks.RunModel(ctx, model, edit(func(m *hooks.ModelCall) { m.Response = "secret" })))
+	assert.Empty(t, model.Response)
+}
+
+func TestHooksRunForAContextInWhichEverythingIsUnset(t *testing.T) {
+	t.Parallel()
+	_, r := newRun(t)
+	var tr trace
+	filters := []hooks.Option{hooks.In(r), hooks.WithAgents("Writer")}
+	hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, "by-role"), filters...)
+	hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, "by-tool"), append(filters, hooks.WithTools("rm"))...)
+	hooks.On(hooks.PreModelCall, edit(func(m *hooks.ModelCall) {
+		m.Messages = append(m.Messages, hooks.Message{})
+		m.Values.Put("k", "v")
+		tr.add("model")
+	}), filters...)
+	ctx := hooks.WithScope(t.Context(), r)
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{}))
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreModelCall, &hooks.ModelCall{}))
+	assert.Equal(t, "by-role model", tr.take())
+}
+
+func TestANilCtxIsABackgroundForHooks(t *testing.T) {
+	t.Parallel()
+	p := newPoint[job](t)
+	var none context.Context
+	assert.False(t, hooks.Enabled(none, p))
+	require.NoError(t, hooks.Dispatch(none, p, &job{}))
+	var got []context.Context
+	hooks.On(p, func(ctx context.Context, _ *job) error {
+		got = append(got, ctx)
+		return nil
+	})
+	assert.True(t, hooks.Enabled(none, p))
+	require.NoError(t, hooks.Dispatch(none, p, &job{}))
+	assert.Equal(t, []context.Context{context.Background()}, got)
+}
+
+func TestHooksCanWriteToTheInputsOfEveryContextThatHasThem(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	for _, p := range []hooks.Point[hooks.Execution]{hooks.ExecutionStart, hooks.Input, hooks.Output, hooks.ExecutionEnd} {
+		hooks.On(p, edit(func(x *hooks.Execution) { x.Inputs["k"] = 1 }), hooks.In(r))
+		x := &hooks.Execution{}
+		require.NoError(t, hooks.Dispatch(ctx, p, x))
+		assert.Equal(t, map[string]any{"k": 1}, x.Inputs, p.Name())
+	}
+	for _, p := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
+		hooks.On(p, edit(func(c *hooks.ToolCall) { c.Input["k"] = 1 }), hooks.In(r))
+		c := &hooks.ToolCall{}
+		require.NoError(t, hooks.Dispatch(ctx, p, c))
+		assert.Equal(t, map[string]any{"k": 1}, c.Input, p.Name())
+	}
+}
+
+func TestAHookNeverSeesANilMapThatAnEarlierOneLeft(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	for _, opts := range [][]hooks.Option{nil, {hooks.WithPriority(-1)}, {hooks.AsGuard()}} {
+		opts = append(opts, hooks.In(r))
+		hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) {
+			assert.NotNil(t, c.Input)
+			c.Input = nil
+		}), opts...)
+		hooks.On(hooks.Input, func(_ context.Context, x *hooks.Execution) error {
+			assert.NotNil(t, x.Inputs)
+			x.Inputs = nil
+			return errBroken
+		}, opts...)
+	}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{}))
+	assert.Error(t, hooks.Dispatch(ctx, hooks.Input, &hooks.Execution{}))
+}
+
+func TestANilContextStructIsAnErrorAndNoPanic(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	check := func(err error) {
+		require.Error(t, err)
+		assert.Contains(t, err.Error(), "pre_tool_call")
+		_, isAbort := errors.AsType[*hooks.HookAborted](err)
+		assert.False(t, isAbort, "the mistake of a caller is no decision of a hook")
+	}
+	check(hooks.Dispatch[hooks.ToolCall](ctx, hooks.PreToolCall, nil))
+	hooks.On(hooks.PreToolCall, edit(func(*hooks.ToolCall) { assert.Fail(t, "ran without a context") }), hooks.In(r))
+	check(hooks.Dispatch[hooks.ToolCall](ctx, hooks.PreToolCall, nil))
+}
+
+func TestDispatchLeavesACtxThatIsDoneToTheHooks(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	ctx, cancel := context.WithCancel(ctx)
+	var tr trace
+	hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+		tr.add("first")
+		assert.NoError(t, ctx.Err())
+		cancel()
+		return nil
+	}, hooks.In(r))
+	hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+		tr.add("second")
+		assert.ErrorIs(t, ctx.Err(), context.Canceled)
+		return nil
+	}, hooks.In(r))
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.Equal(t, "first second", tr.take())
+}
+
+func TestHooksGetTheCtxOfTheDispatch(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	ctx, r := newRun(t)
+	ctx = context.WithValue(ctx, key{}, "value")
+	ran := false
+	hooks.On(hooks.PreStep, func(got context.Context, _ *hooks.Step) error {
+		ran = true
+		assert.Equal(t, "value", got.Value(key{}))
+		return nil
+	}, hooks.In(r))
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.True(t, ran)
+}
+
+func TestDispatchesCanBeNested(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	hooks.On(hooks.PreToolCall, func(ctx context.Context, c *hooks.ToolCall) error {
+		tr.add("tool:" + c.Name)
+		if c.Name == "outer" {
+			assert.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "inner"}))
+			assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		}
+		tr.add("end:" + c.Name)
+		return nil
+	}, hooks.In(r))
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "step"), hooks.In(r))
+	hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) { tr.add("last:" + c.Name) }), hooks.In(r))
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "outer"}))
+	assert.Equal(t, "tool:outer tool:inner end:inner last:inner step end:outer last:outer", tr.take())
+}
+
+// A call inside a hook is a call like any other, and so are those of other
+// goroutines meanwhile: nothing suppresses their hooks.
+func TestAHookThatRunsSuppressesNoOtherHook(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	body := func(context.Context, *hooks.ToolCall) error { return nil }
+	hooks.On(hooks.PreToolCall, func(ctx context.Context, c *hooks.ToolCall) error {
+		tr.add("pre:" + c.Name)
+		if c.ID != "1" {
+			return nil
+		}
+		assert.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "log"}, body))
+		finishes(t, "a call of another goroutine", func() {
+			assert.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "search", ID: "2"}, body))
+		})
+		return nil
+	}, hooks.In(r))
+	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { tr.add("post:" + c.Name) }), hooks.In(r))
+	hooks.On(hooks.PreModelCall, note[hooks.ModelCall](&tr, "model"), hooks.In(r))
+	search := &hooks.ToolCall{Name: "search", ID: "1"}
+	require.NoError(t, hooks.RunTool(ctx, search, func(ctx context.Context, _ *hooks.ToolCall) error {
+		for range 2 {
+			assert.NoError(t, hooks.RunModel(ctx, &hooks.ModelCall{}, fails[hooks.ModelCall](nil)))
+		}
+		return nil
+	}))
+	assert.Equal(t, "pre:search pre:log post:log pre:search post:search model model post:search", tr.take())
+}
+
+func TestEnabledTellsWhetherAnyHookCanRun(t *testing.T) {
+	t.Parallel()
+	p := newPoint[job](t)
+	ctx, r := newRun(t)
+	outside := t.Context()
+
+	assert.False(t, hooks.Enabled(ctx, p))
+
+	scoped := hooks.On(p, fails[job](nil), hooks.In(r), hooks.WithTools("only_this"))
+	assert.True(t, hooks.Enabled(ctx, p), "a filter doesn't count")
+	assert.False(t, hooks.Enabled(outside, p))
+	scoped.Remove()
+	assert.False(t, hooks.Enabled(ctx, p))
+
+	global := hooks.On(p, fails[job](nil))
+	assert.True(t, hooks.Enabled(ctx, p))
+	assert.True(t, hooks.Enabled(outside, p))
+	global.Remove()
+	assert.False(t, hooks.Enabled(outside, p))
+
+	hooks.On(p, fails[job](nil), hooks.In(r), hooks.AsGuard())
+	assert.True(t, hooks.Enabled(ctx, p))
+	r.Clear(p)
+	assert.False(t, hooks.Enabled(ctx, p))
+}
