@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -125,61 +126,95 @@ func newPanicError(value any) *PanicError {
 	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
-// findAbort finds the *HookAborted in err as errors.As does, passing over nil
-// ones. Err's methods are somebody else's and may panic: then there is none.
-func findAbort(err error) (found *HookAborted) {
+// maxErrors bounds how many errors are looked at behind one: somebody else's
+// Unwrap may lead in a circle, which the functions of package errors would walk
+// for ever.
+const maxErrors = 10_000
+
+// walkErrors visits err and what it wraps, in the order of errors.Is, until
+// visit returns true. Its methods are somebody else's and may panic: then the
+// walk ends.
+func walkErrors(err error, visit func(error) bool) (found bool) {
+	w := errorWalk{visit: visit, left: maxErrors}
 	var r recovery
 	defer r.catch()
-	found = walkAbort(err)
+	found = w.walk(err)
 	r.returned = true
 	return found
 }
 
-func walkAbort(err error) *HookAborted {
-	for err != nil {
-		if a, ok := err.(*HookAborted); ok && a != nil {
-			return a
+type errorWalk struct {
+	visit func(error) bool
+	left  int // how many errors may still be visited
+}
+
+func (w *errorWalk) walk(err error) bool {
+	for err != nil && w.left > 0 {
+		w.left--
+		if w.visit(err) {
+			return true
 		}
-		if as, ok := err.(interface{ As(any) bool }); ok {
-			var a *HookAborted
-			if as.As(&a) && a != nil {
-				return a
-			}
-		}
-		switch w := err.(type) {
-		case *HookAborted:
-			return nil
+		switch wrapping := err.(type) {
 		case interface{ Unwrap() error }:
-			err = w.Unwrap()
+			err = wrapping.Unwrap()
 		case interface{ Unwrap() []error }:
-			for _, err := range w.Unwrap() {
-				if a := walkAbort(err); a != nil {
-					return a
-				}
-			}
-			return nil
+			return slices.ContainsFunc(wrapping.Unwrap(), w.walk)
 		default:
-			return nil
+			return false
 		}
+	}
+	return false
+}
+
+// findAbort finds the *HookAborted in err as errors.As does, passing over nil
+// ones.
+func findAbort(err error) *HookAborted {
+	if a, ok := err.(*HookAborted); ok {
+		return a // the usual case, without a walk
+	}
+	var found *HookAborted
+	walkErrors(err, func(err error) bool {
+		if a, ok := err.(*HookAborted); ok {
+			found = a
+		} else if as, ok := err.(interface{ As(any) bool }); ok {
+			found = asAbort(as)
+		}
+		return found != nil
+	})
+	return found
+}
+
+// asAbort asks an error that says itself what it is. It stands apart for its
+// variable, which is on the heap.
+func asAbort(err interface{ As(any) bool }) *HookAborted {
+	var a *HookAborted
+	if err.As(&a) {
+		return a
 	}
 	return nil
 }
 
-// isErr is errors.Is for an err whose methods may panic.
-func isErr(err, target error) (is bool) {
-	var r recovery
-	defer r.catch()
-	is = errors.Is(err, target)
-	r.returned = true
-	return is
+// isErr is errors.Is for an err of somebody else's.
+func isErr(err, target error) bool {
+	return walkErrors(err, func(err error) bool {
+		if err == target {
+			return true
+		}
+		is, ok := err.(interface{ Is(error) bool })
+		return ok && is.Is(target)
+	})
 }
 
-// asErr is errors.AsType for an err whose methods may panic.
+// asErr is errors.AsType for an err of somebody else's.
 func asErr[E error](err error) (found E, ok bool) {
-	var r recovery
-	defer r.catch()
-	found, ok = errors.AsType[E](err)
-	r.returned = true
+	ok = walkErrors(err, func(err error) bool {
+		if e, is := err.(E); is {
+			found = e
+			return true
+		}
+		as, is := err.(interface{ As(any) bool })
+		return is && as.As(&found)
+	})
 	return found, ok
 }
 
@@ -230,13 +265,13 @@ func rule(p *point, h *hook, err error, panicked *PanicError) ruling {
 	return ruling{err: err}
 }
 
-// at fills in where and by whom, and returns a.
-func (a *HookAborted) at(p *point, h *hook) *HookAborted {
-	if a.Point == "" {
-		a.Point = p.name
+// at fills in where and by whom, and returns e.
+func (e *HookAborted) at(p *point, h *hook) *HookAborted {
+	if e.Point == "" {
+		e.Point = p.name
 	}
-	if a.Source == "" {
-		a.Source = h.reg.Name()
+	if e.Source == "" {
+		e.Source = h.reg.Name()
 	}
-	return a
+	return e
 }

@@ -3,6 +3,7 @@ package hooks
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -18,7 +19,6 @@ type hook struct {
 	agents     []string
 	byAgent    bool
 	priority   int
-	seq        uint64
 	guard      bool
 	failClosed bool
 	once       bool
@@ -62,16 +62,25 @@ func compare(a, b *hook) int {
 	case a.priority != b.priority:
 		return cmp.Compare(b.priority, a.priority)
 	}
-	return cmp.Compare(a.seq, b.seq)
+	return cmp.Compare(a.reg.seq, b.reg.seq)
 }
+
+// pageSize is how many hooks a removal has to copy, at most, beside the list of
+// pages.
+const pageSize = 256
 
 // chain is what one registry runs at one point. It never changes once it is
 // published; a nil chain is an empty one.
 type chain struct {
-	registered []*hook // in the order of registration
+	// The hooks in the order of registration: full pages and the last one.
+	// Registering appends, and so shares the arrays of older chains, whose
+	// readers stop at their lengths. Only the newest chain of a registry is
+	// extended, under its mu.
+	pages [][]*hook
+	last  []*hook
 
-	// The rest is made from registered by the first who needs it, so that
-	// registering many hooks one by one costs little.
+	// The rest is made from that by the first who needs it, so that registering
+	// many hooks one by one costs little.
 	mu     sync.Mutex // held while it is made
 	made   atomic.Bool
 	hooks  []*hook // in running order
@@ -80,31 +89,68 @@ type chain struct {
 	direct bool // no guards, and no hook must be asked before it runs
 }
 
-// with returns the chain with h added, which was registered last. Only the
-// newest chain of a registry may be extended, under its mu: the new one may
-// share the array of the old one, whose readers stop at its length.
-func (ch *chain) with(h *hook) *chain {
-	if ch == nil {
-		return &chain{registered: []*hook{h}}
+// registered yields the hooks in the order of registration.
+func (ch *chain) registered() iter.Seq[*hook] {
+	return func(yield func(*hook) bool) {
+		for _, page := range ch.pages {
+			for _, h := range page {
+				if !yield(h) {
+					return
+				}
+			}
+		}
+		for _, h := range ch.last {
+			if !yield(h) {
+				return
+			}
+		}
 	}
-	return &chain{registered: append(ch.registered, h)}
+}
+
+// with returns the chain with h added, which was registered last.
+func (ch *chain) with(h *hook) *chain {
+	switch {
+	case ch == nil:
+		return &chain{last: []*hook{h}}
+	case len(ch.last) >= pageSize:
+		return &chain{pages: append(ch.pages, ch.last), last: []*hook{h}}
+	}
+	return &chain{pages: ch.pages, last: append(ch.last, h)}
 }
 
 // without returns the chain with the hook of reg left out, nil if none is
-// left. It shares nothing with ch, so that the function left out can be
-// collected.
+// left. It shares no array with ch that holds the hook, so that its function can
+// be collected.
 func (ch *chain) without(reg *Registration) *chain {
 	if ch == nil {
 		return nil
 	}
-	i := slices.IndexFunc(ch.registered, func(h *hook) bool { return h.reg == reg })
-	if i < 0 {
-		return ch
+	next := &chain{pages: slices.Clone(ch.pages), last: ch.last}
+	if len(ch.last) > 0 && ch.last[0].reg.seq <= reg.seq {
+		next.last = leaveOut(ch.last, reg)
+	} else {
+		i := sort.Search(len(ch.pages), func(i int) bool { return ch.pages[i][0].reg.seq > reg.seq }) - 1
+		if i < 0 {
+			return ch
+		}
+		if next.pages[i] = leaveOut(ch.pages[i], reg); len(next.pages[i]) == 0 {
+			next.pages = slices.Delete(next.pages, i, i+1)
+		}
+		next.last = slices.Clone(ch.last)
 	}
-	if len(ch.registered) == 1 {
+	if len(next.pages) == 0 && len(next.last) == 0 {
 		return nil
 	}
-	return &chain{registered: slices.Concat(ch.registered[:i], ch.registered[i+1:])}
+	return next
+}
+
+// leaveOut returns a copy of page without the hook of reg.
+func leaveOut(page []*hook, reg *Registration) []*hook {
+	i := slices.IndexFunc(page, func(h *hook) bool { return h.reg == reg })
+	if i < 0 {
+		return slices.Clone(page)
+	}
+	return slices.Concat(page[:i], page[i+1:])
 }
 
 // prepared returns ch with all that is made from what was registered.
@@ -121,9 +167,8 @@ func (ch *chain) make(p *point) {
 	if ch.made.Load() {
 		return
 	}
-	ch.hooks = ch.registered
+	ch.hooks = slices.Collect(ch.registered())
 	if !slices.IsSortedFunc(ch.hooks, compare) {
-		ch.hooks = slices.Clone(ch.hooks)
 		slices.SortFunc(ch.hooks, compare)
 	}
 	guards := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].guard })

@@ -126,3 +126,30 @@ func TestCostOfARegisteredHookInMemory(t *testing.T) {
 	require.Less(t, perHook, 1500.0)
 	require.Len(t, r.Hooks(hooks.PreToolCall), n)
 }
+
+// Ten times the hooks to remove in far less than a hundred times the time.
+func TestCostOfRemovalsIsFarBelowQuadratic(t *testing.T) {
+	if raceEnabled {
+		t.Log("not measured: the race detector changes the ratio")
+		return
+	}
+	remove := func(n int) func() {
+		return func() {
+			r := hooks.NewRegistry()
+			regs := make([]*hooks.Registration, n)
+			for i := range regs {
+				regs[i] = hooks.On(hooks.PreToolCall, noop, hooks.In(r))
+			}
+			for _, reg := range regs {
+				reg.Remove()
+			}
+		}
+	}
+	var ratio float64
+	for range 8 {
+		if ratio = float64(bestOf(3, 1, remove(20_000))) / float64(bestOf(3, 1, remove(2_000))); ratio <= 40 {
+			return
+		}
+	}
+	require.LessOrEqual(t, ratio, 40.0)
+}

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -51,7 +52,7 @@ func (p *point) enabled(ctx context.Context) bool {
 
 func misuse(p *point) error {
 	if p == nil {
-		return fmt.Errorf("hooks: the zero Point names no interception point; use one of the package's points or Define one")
+		return errors.New("hooks: the zero Point names no interception point; use one of the package's points or Define one")
 	}
 	return fmt.Errorf("hooks: %s: the context is nil; give the hooks one to look at", p.name)
 }
@@ -139,7 +140,7 @@ func dispatchAny[C any](ctx context.Context, p *point, std *chain, c *C) error {
 	if len(chains) == 0 {
 		return nil
 	}
-	var watchers []*Observer
+	var watchers []*watcher
 	if observed.Load() {
 		watchers = watchersOf(scopes)
 	}

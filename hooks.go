@@ -120,7 +120,7 @@ type Func[C any] = func(ctx context.Context, c *C) error
 // show as a hook that silently never runs. It is safe for concurrent use, from
 // inside a hook too.
 func On[C any](p Point[C], fn Func[C], opts ...Option) *Registration {
-	return register(p, fn, callerPC(1), opts)
+	return register(p, fn, callerPC(), opts)
 }
 
 // register is On with the place of registration given, for the adapters of
@@ -139,11 +139,10 @@ func register[C any](p Point[C], fn Func[C], pc uintptr, opts []Option) *Registr
 	return cfg.registry.add(p.p, fn, cfg, pc)
 }
 
-// callerPC returns where the function that is skip frames above its caller
-// was called.
-func callerPC(skip int) uintptr {
+// callerPC returns where the function that calls it was called.
+func callerPC() uintptr {
 	var pcs [1]uintptr
-	runtime.Callers(skip+2, pcs[:])
+	runtime.Callers(3, pcs[:])
 	return pcs[0]
 }
 

@@ -48,7 +48,7 @@ func RegisterBeforeLLMCallHook(fn BeforeLLMCallHook, opts ...Option) *Registrati
 			return nil
 		}
 		return errLLMCallRefused
-	}, callerPC(1), opts)
+	}, callerPC(), opts)
 }
 
 // RegisterAfterLLMCallHook registers fn at [PostModelCall]. The text that fn
@@ -71,7 +71,7 @@ func RegisterAfterLLMCallHook(fn AfterLLMCallHook, opts ...Option) *Registration
 			call.Response = text
 		}
 		return nil
-	}, callerPC(1), opts)
+	}, callerPC(), opts)
 }
 
 // RegisterBeforeToolCallHook registers fn at [PreToolCall]. When fn returns
@@ -94,7 +94,7 @@ func RegisterBeforeToolCallHook(fn BeforeToolCallHook, opts ...Option) *Registra
 			Reason:  "before_tool_call hook returned false",
 			Message: "Tool execution blocked by hook. Tool: " + call.Name,
 		}
-	}, callerPC(1), opts)
+	}, callerPC(), opts)
 }
 
 // RegisterAfterToolCallHook registers fn at [PostToolCall]. The text that fn
@@ -119,7 +119,7 @@ func RegisterAfterToolCallHook(fn AfterToolCallHook, opts ...Option) *Registrati
 			call.replaceText(text)
 		}
 		return nil
-	}, callerPC(1), opts)
+	}, callerPC(), opts)
 }
 
 // replaceText makes text the whole result. Nothing changes where it is the

@@ -86,7 +86,7 @@ func (r *LoopRegistration) Remove() bool {
 // Register panics as [On] does when the options can't be meant. It is safe for
 // concurrent use; later changes of h have no effect.
 func (h LoopHooks) Register(opts ...Option) *LoopRegistration {
-	pc := callerPC(1)
+	pc := callerPC()
 	elsewhere := moreOptions(opts, WithFailClosed(), option(func(c *config) { c.tools, c.byTool = nil, false }))
 	r := new(LoopRegistration)
 	add := func(reg *Registration) { r.regs = append(r.regs, reg) }

@@ -202,7 +202,7 @@ func TestAgentFilterOfLoopHooksConcernsAllPoints(t *testing.T) {
 	require.NoError(t, oneTurn(hooks.WithCaller(ctx, hooks.Caller{AgentRole: "Editor"}), new(hooks.Turn)))
 	assert.Empty(t, tr.take())
 	require.NoError(t, oneTurn(hooks.WithCaller(ctx, hooks.Caller{AgentRole: "Writer"}), new(hooks.Turn)))
-	assert.Equal(t, 5, len(strings.Fields(tr.take())))
+	assert.Len(t, strings.Fields(tr.take()), 5)
 }
 
 func TestLoopHooksThatCannotBeMeantPanicAndRegisterNothing(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 // The zero Registry is ready to use. It must not be copied after first use.
 // All methods are safe for concurrent use and from inside a hook.
 type Registry struct {
-	mu        sync.Mutex                  // serialises changes; readers take no lock
-	seq       uint64                      // protected by mu; numbers registrations
-	chains    atomic.Pointer[[]*chain]    // by point id; the default registry's are in the points
-	observers atomic.Pointer[[]*Observer] // copied on change
+	mu       sync.Mutex                 // serialises changes; readers take no lock
+	seq      uint64                     // protected by mu; numbers registrations
+	chains   atomic.Pointer[[]*chain]   // by point id; the default registry's are in the points
+	watchers atomic.Pointer[[]*watcher] // observers; copied on change
 }
 
 // std is the default registry.
@@ -39,6 +39,7 @@ type Registration struct {
 	point *point
 	name  string                   // as given by WithName
 	pc    uintptr                  // where it was registered
+	seq   uint64                   // its place among the registrations of its registry
 	site  atomic.Pointer[string]   // pc as text, once somebody asked
 	owner atomic.Pointer[Registry] // nil once removed; changes under the owner's mu
 }
@@ -60,6 +61,9 @@ func (r *Registration) Remove() bool {
 // registered, as in "guards.go:42". It is for people: it need not be unique
 // and is no key.
 func (r *Registration) Name() string {
+	if r == nil {
+		return ""
+	}
 	if r.name != "" || r.pc == 0 {
 		return r.name
 	}
@@ -74,7 +78,7 @@ func (r *Registration) Name() string {
 
 // Point returns the name of the point at which the hook was registered.
 func (r *Registration) Point() InterceptionPoint {
-	if r.point == nil {
+	if r == nil || r.point == nil {
 		return ""
 	}
 	return r.point.name
@@ -94,7 +98,7 @@ func (r *Registry) add(p *point, fn any, cfg config, pc uintptr) *Registration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++
-	h.seq = r.seq
+	reg.seq = r.seq
 	reg.owner.Store(r)
 	r.setChain(p, r.chain(p).with(h))
 	return reg
@@ -164,11 +168,13 @@ func (r *Registry) clear(p *point) int {
 	if ch == nil {
 		return 0
 	}
-	for _, h := range ch.registered {
+	n := 0
+	for h := range ch.registered() {
 		h.reg.owner.Store(nil)
+		n++
 	}
 	r.setChain(p, nil)
-	return len(ch.registered)
+	return n
 }
 
 // chain returns the chain of r at p, nil if it has no hooks.

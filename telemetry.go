@@ -59,10 +59,16 @@ func (h HookRun) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// Observer is the handle of a function that watches dispatches.
+// watcher is an observing function.
+type watcher struct {
+	fn func(context.Context, HookDispatchedEvent)
+}
+
+// Observer is the handle of a function that watches dispatches. Once it is
+// removed it doesn't keep the function.
 type Observer struct {
-	fn    func(context.Context, HookDispatchedEvent)
-	owner atomic.Pointer[Registry] // nil once removed; changes under the owner's mu
+	owner   atomic.Pointer[Registry] // nil once removed; changes under the owner's mu
+	watcher *watcher                 // protected by the owner's mu
 }
 
 // Observe calls fn with an event for every dispatch of the process that ran a
@@ -81,16 +87,16 @@ func (r *Registry) Observe(fn func(context.Context, HookDispatchedEvent)) *Obser
 	if fn == nil {
 		panic("hooks: Observe: the function is nil")
 	}
-	o := &Observer{fn: fn}
+	o := &Observer{watcher: &watcher{fn}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o.owner.Store(r)
-	var list []*Observer
-	if old := r.observers.Load(); old != nil {
+	var list []*watcher
+	if old := r.watchers.Load(); old != nil {
 		list = *old
 	}
-	list = append(slices.Clip(list), o)
-	r.observers.Store(&list)
+	list = append(slices.Clip(list), o.watcher)
+	r.watchers.Store(&list)
 	observed.Store(true)
 	return o
 }
@@ -112,19 +118,20 @@ func (o *Observer) Remove() bool {
 		return false
 	}
 	o.owner.Store(nil)
-	list := slices.DeleteFunc(slices.Clone(*r.observers.Load()), func(other *Observer) bool { return other == o })
-	r.observers.Store(&list)
+	list := slices.DeleteFunc(slices.Clone(*r.watchers.Load()), func(w *watcher) bool { return w == o.watcher })
+	r.watchers.Store(&list)
+	o.watcher = nil
 	return true
 }
 
 // watchersOf returns the observers of the default registry and of scopes.
-func watchersOf(scopes []*Registry) []*Observer {
-	var list []*Observer
-	if l := std.observers.Load(); l != nil {
+func watchersOf(scopes []*Registry) []*watcher {
+	var list []*watcher
+	if l := std.watchers.Load(); l != nil {
 		list = *l
 	}
 	for _, r := range scopes {
-		if l := r.observers.Load(); l != nil && len(*l) > 0 {
+		if l := r.watchers.Load(); l != nil && len(*l) > 0 {
 			list = append(slices.Clip(list), *l...)
 		}
 	}
@@ -134,7 +141,7 @@ func watchersOf(scopes []*Registry) []*Observer {
 // recorder makes the event of one dispatch. A nil recorder records nothing.
 type recorder struct {
 	ctx      context.Context
-	watchers []*Observer
+	watchers []*watcher
 	event    HookDispatchedEvent
 	payload  *tracker
 	start    time.Time
@@ -143,7 +150,7 @@ type recorder struct {
 	done     bool // the chain came to its end, with or without an abort
 }
 
-func newRecorder(ctx context.Context, p *point, c any, watchers []*Observer, s *subject) *recorder {
+func newRecorder(ctx context.Context, p *point, c any, watchers []*watcher, s *subject) *recorder {
 	caller := callerOf(ctx, c)
 	now := time.Now()
 	id := ""
@@ -223,12 +230,25 @@ func (r *recorder) send() {
 			r.event.Outcome = OutcomeModified
 		}
 	}
-	notify(r.ctx, r.watchers, r.event)
+	notify(r.nest(), r.watchers, r.event)
+}
+
+// nest returns the ctx for observers. One that opens the seam that it observes
+// is stopped as a hook would be, but it can change nothing: the nest that breaks
+// is its own, not that of the hooks around it.
+func (r *recorder) nest() context.Context {
+	n := nestOf(r.ctx)
+	if n == nil {
+		return r.ctx
+	}
+	own := &nest{Context: r.ctx, depth: n.depth}
+	own.root = &own.broken
+	return own
 }
 
 // notify calls each observer, the next one also after one that panicked or
 // ended the goroutine.
-func notify(ctx context.Context, watchers []*Observer, ev HookDispatchedEvent) {
+func notify(ctx context.Context, watchers []*watcher, ev HookDispatchedEvent) {
 	if len(watchers) == 0 {
 		return
 	}

@@ -40,7 +40,22 @@
 //
 // A loop passes if it is built on the seams of package hooks (RunExecution,
 // RunStep, RunModel, RunTool and their Begin forms) and uses what they leave in
-// the contexts. One that calls Dispatch itself has to keep the same rules. What
-// the kit can't see is a path that no scenario takes: a loop with several ways
-// to run a tool needs a TestLoop for each.
+// the contexts. One that calls Dispatch itself has to keep the same rules.
+//
+// # What the kit doesn't check
+//
+//   - A path that no scenario takes. A loop with several ways to run a tool, a
+//     retry, a cache, a stream or a mode of its own needs a TestLoop for each.
+//   - Who calls: that RunID and AgentRole are set on the execution. A loop can
+//     do without, and then no hook can be limited to an agent.
+//   - The Parts of messages and results, native messages and native tool calls,
+//     and structured results beside the text. The tools of the kit return text.
+//   - That edits of Messages at pre_model_call are for that call alone. Most
+//     loops should keep them out of the next request, some take them over.
+//   - That an edited Input of a step changes anything: what it is for is the
+//     loop's own affair. The Output is checked where it is the final text.
+//   - What a loop does with a value of a type that it doesn't expect, where the
+//     contexts take any. It may fail or go on, and is only asked not to panic.
+//   - That a call's Name which a hook writes is obeyed: it isn't a hook's to
+//     change. The tool that runs has to be the one that the hooks were told of.
 package hookstest

@@ -70,7 +70,14 @@ func Without(points ...hooks.AnyPoint) LoopOption {
 }
 
 // MarksErrors says that the loop marks results as errors for the model, and
-// how: marked is given a message of the role "tool" from a [Request].
+// how: marked is given a message of the role "tool" from a [Request] and reports
+// whether it has the mark. Without it no mark is looked for. Of a loop that
+// marks by a word in the text:
+//
+//	hookstest.MarksErrors(func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") })
+//
+// An adapter whose wire has a field for the mark, such as "is_error", writes it
+// into the text of the Request's message and looks for it there.
 func MarksErrors(marked func(hooks.Message) bool) LoopOption {
 	return loopOption(func(k *kit) { k.marked = marked })
 }
@@ -96,10 +103,12 @@ func (f Failure) String() string {
 
 // TestLoop drives a loop through scripted replies of a model, with hooks that
 // watch, block, answer, edit and abort, and fails t for each rule that the loop
-// breaks, a subtest for each scenario. newLoop builds a fresh loop each time;
-// it is called in many goroutines if the loop runs its tools in parallel. Hooks
-// are registered in a registry of the kit's own, which is active in the ctx
-// that the loop is given: nothing process-wide is touched.
+// breaks, a subtest for each scenario. newLoop builds a fresh loop for each run:
+// one for a scenario, and another inside a tool where that tool runs the loop
+// again. So it may be called in any goroutine in which the loop runs its tools,
+// while the outer loop is running, and should write nothing that the loops
+// share. Hooks are registered in a registry of the kit's own, which is active in
+// the ctx that the loop is given: nothing process-wide is touched.
 func TestLoop(t *testing.T, newLoop func(Setup) Loop, opts ...LoopOption) {
 	t.Helper()
 	k := newKit(newLoop, opts)
@@ -108,6 +117,7 @@ func TestLoop(t *testing.T, newLoop func(Setup) Loop, opts ...LoopOption) {
 			continue
 		}
 		t.Run(sc.name, func(t *testing.T) {
+			t.Helper() // a failure is told of at the line that calls TestLoop
 			for _, f := range k.try(t.Context(), sc) {
 				t.Error(f)
 			}
@@ -139,7 +149,7 @@ type scenario struct {
 // has.
 func scenarios() []scenario {
 	var all []scenario
-	for _, group := range [][]scenario{basicScenarios, toolScenarios, editScenarios, abortScenarios(), runScenarios} {
+	for _, group := range [][]scenario{basicScenarios, toolScenarios, editScenarios, oddScenarios, abortScenarios(), runScenarios} {
 		all = append(all, group...)
 	}
 	return all

@@ -109,10 +109,14 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 	if tool != "" {
 		refusal = ruleBlocked
 	}
-	var refused, done *call
+	var refused, done, misnamed *call
 	for _, k := range slices.Backward(t.calls) {
 		switch {
-		case k.pre != pre.Name() || !k.is(tool, key):
+		case k.pre != pre.Name():
+		case !k.is(tool, key):
+			if k.waits(key) {
+				misnamed = k
+			}
 		case !k.passed:
 			refused = k
 		case k.posts > 0:
@@ -135,6 +139,8 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 		t.breaks(rulePostAfter, string(done.post)+" after "+what, "it fired before")
 	case done != nil && tool != "":
 		t.breaks(ruleToolOnce, what+" run once", "it ran again")
+	case misnamed != nil:
+		t.breaks(ruleNamed, fmt.Sprintf("tool %s for %s", misnamed.tool, misnamed), what+" ran")
 	default:
 		t.breaks(ruleBypass, string(pre.Name())+" before "+what, "it ran without")
 	}

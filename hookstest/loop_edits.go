@@ -12,6 +12,7 @@ import (
 
 var (
 	modelPoints      = []hooks.AnyPoint{hooks.PreModelCall, hooks.PostModelCall}
+	stepPoints       = []hooks.AnyPoint{hooks.PreStep, hooks.PostStep}
 	modelToolsPoints = append(slices.Clone(modelPoints), toolPoints...)
 )
 
@@ -23,6 +24,7 @@ var editScenarios = []scenario{
 	{name: "edited-result", needs: toolPoints, play: editedResult},
 	{name: "dropped-tool-call", needs: modelToolsPoints, play: droppedToolCall},
 	{name: "edited-tool-call", needs: modelToolsPoints, play: editedToolCall},
+	{name: "renamed-tool-call", needs: modelToolsPoints, play: renamedToolCall},
 	{name: "edited-response", needs: modelToolsPoints, play: editedResponse},
 	{name: "edited-last-response", needs: modelPoints, play: editedLastResponse},
 	{name: "answered-model-call", needs: modelPoints, play: answeredModelCall},
@@ -31,6 +33,7 @@ var editScenarios = []scenario{
 	{name: "replaced-messages", needs: modelPoints, play: replacedMessages},
 	{name: "edited-prompt", needs: []hooks.AnyPoint{hooks.Input}, play: editedPrompt(hooks.Input)},
 	{name: "prompt-edited-at-start", needs: []hooks.AnyPoint{hooks.ExecutionStart}, play: editedPrompt(hooks.ExecutionStart)},
+	{name: "edited-step-output", needs: stepPoints, play: editedStepOutput},
 	{name: "edited-output", needs: []hooks.AnyPoint{hooks.Output}, play: editedOutput(hooks.Output)},
 	{name: "output-edited-at-end", needs: []hooks.AnyPoint{hooks.ExecutionEnd}, play: editedOutput(hooks.ExecutionEnd)},
 }
@@ -100,6 +103,21 @@ func editedToolCall(t *trial) {
 	got := t.values["c1"]
 	t.mu.Unlock()
 	t.check(got == "edited", ruleToolCalls, `the value "edited" for alpha`, fmt.Sprintf("%q", got))
+	t.checkGoesOn(ruleText)
+}
+
+// renamedToolCall is about a loop that finds the tool by what the model wrote,
+// and tells the hooks of another one.
+func renamedToolCall(t *trial) {
+	onReply(t, func(c *hooks.ModelCall) {
+		c.ToolCalls = slices.Clone(c.ToolCalls)
+		for i := range c.ToolCalls {
+			c.ToolCalls[i].Name = "beta"
+		}
+	})
+	t.run(asks(request("alpha", "c1")), answers(theAnswer))
+	t.checkRan(ruleToolCalls, "c1", 1)
+	t.checkSent(ruleToolCalls, 1, "beta says raw", true)
 	t.checkGoesOn(ruleText)
 }
 
@@ -194,6 +212,24 @@ func editedPrompt(p hooks.Point[hooks.Execution]) func(*trial) {
 		t.checkSent(rulePrompt, 0, thePrompt, false)
 		t.checkGoesOn(ruleText)
 	}
+}
+
+// editedStepOutput says nothing of steps whose output is something else.
+func editedStepOutput(t *trial) {
+	var edited atomic.Bool
+	on(t, hooks.PostStep, func(_ context.Context, s *hooks.Step) error {
+		if s.Output == theAnswer {
+			s.Output = "an edited answer"
+			edited.Store(true)
+		}
+		return nil
+	})
+	t.run(asks(request("alpha", "c1")), answers(theAnswer))
+	if !edited.Load() {
+		t.checkGoesOn(ruleText)
+		return
+	}
+	t.check(t.err == nil && t.text == "an edited answer", ruleStep, `"an edited answer" as the result`, fmt.Sprintf("%q, error %v", t.text, t.err))
 }
 
 func editedOutput(p hooks.Point[hooks.Execution]) func(*trial) {

@@ -76,6 +76,12 @@ func (c *call) over() bool {
 	return c.posts > 0 || !c.passed && c.pre != hooks.PreToolCall.Name()
 }
 
+// waits says whether the call is the one of a tool with this key, and its body
+// has still to run.
+func (c *call) waits(key string) bool {
+	return c.tool != "" && key != "" && c.key == key && c.passed && !c.answered && c.runs == 0 && c.posts == 0
+}
+
 // callKey is where the probe finds its call in the Values of a context.
 type callKey struct{}
 

@@ -1,6 +1,7 @@
 package hookstest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type flawed struct {
 	bug      bug
 	steps    bool
 	parallel bool
+	named    map[string]string // the tools that the model named, by the id of the call; for a bug
 }
 
 func newFlawed(b bug) func(hookstest.Setup) hookstest.Loop {
@@ -85,6 +87,15 @@ func (l *flawed) run(ctx context.Context, prompt string) (string, error) {
 		return text, err
 	}
 	err = end(err)
+	if panicked, ok := errors.AsType[*hooks.PanicError](err); ok && strings.HasPrefix(string(l.bug), "takes the ") {
+		panic(panicked.Value)
+	}
+	switch {
+	case l.bug == "takes the prompt for a text":
+		_ = x.Inputs["prompt"].(string)
+	case l.bug == "takes the output for a text" && err == nil:
+		_ = x.Output.(string)
+	}
 	switch l.bug {
 	case "fires the end twice":
 		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.ExecutionEnd, x)
@@ -129,7 +140,7 @@ func (l *flawed) contained(ctx context.Context, prompt string) (text string, err
 	returned := false
 	defer func() {
 		if !returned {
-			err = fmt.Errorf("the loop panicked: %v", recover())
+			err = &hooks.PanicError{Value: recover()}
 		}
 	}()
 	text, err = l.body(ctx, prompt)
@@ -155,7 +166,7 @@ func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (tex
 	if !l.steps {
 		return l.modelAndTools(ctx, n, history)
 	}
-	s := &hooks.Step{Kind: hooks.StepTurn, Name: fmt.Sprint(n)}
+	s := &hooks.Step{Kind: hooks.StepTurn, Name: fmt.Sprint(n), Input: slices.Clone(*history)}
 	if l.bug == "never fires steps" {
 		return l.modelAndTools(ctx, n, history)
 	}
@@ -166,8 +177,22 @@ func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (tex
 		}
 		return "", false, err
 	}
-	defer func() { err = end(err) }()
-	return l.modelAndTools(stepCtx, n, history)
+	defer func() {
+		err = end(err)
+		if err != nil || !done || l.bug == "ignores the edited output of a step" {
+			return
+		}
+		if l.bug == "takes the output of a step for a text" {
+			_ = s.Output.(string)
+		}
+		text, _ = s.Output.(string)
+	}()
+	if l.bug == "takes the input of a step for its own" {
+		_ = s.Input.([]hooks.Message)
+	}
+	text, done, err = l.modelAndTools(stepCtx, n, history)
+	s.Output = text
+	return text, done, err
 }
 
 func (l *flawed) modelAndTools(ctx context.Context, n int, history *[]hooks.Message) (string, bool, error) {
@@ -194,6 +219,12 @@ func (l *flawed) modelAndTools(ctx context.Context, n int, history *[]hooks.Mess
 		reply.ToolCalls = raw.ToolCalls
 	case "runs the tool calls of before the post hooks":
 		reply.ToolCalls, calls = raw.ToolCalls, raw.ToolCalls
+	}
+	if l.bug == "runs the tool that the model named" {
+		l.named = make(map[string]string)
+		for _, req := range raw.ToolCalls {
+			l.named[req.ID] = req.Name
+		}
 	}
 	*history = append(*history, reply)
 	if len(calls) == 0 {
@@ -291,7 +322,8 @@ func (l *flawed) callTools(ctx context.Context, requests []hooks.ToolRequest) ([
 
 func (l *flawed) callTool(ctx context.Context, i int, req hooks.ToolRequest) (hooks.Message, error) {
 	c := &hooks.ToolCall{ID: req.ID, Name: req.Name}
-	at := slices.IndexFunc(l.Tools, func(t hookstest.Tool) bool { return t.Name == req.Name })
+	name := cmp.Or(l.named[req.ID], req.Name)
+	at := slices.IndexFunc(l.Tools, func(t hookstest.Tool) bool { return t.Name == name })
 	var tool *hookstest.Tool
 	if at >= 0 {
 		tool = &l.Tools[at]

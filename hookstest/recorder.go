@@ -2,6 +2,8 @@ package hookstest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -190,7 +192,10 @@ func wantLines(t testing.TB, what string, want, got []string) {
 // EventLine returns an event as one line without its durations, such as
 // "pre_tool_call search #c1 aborted (redact modified, policy aborted: no network)":
 // the point, the tool and the id of its call, the outcome, and each hook with
-// its own outcome and what it failed or aborted with.
+// its own outcome, the reason of its abort or the text of the error that it
+// failed with. Of an abort that has a cause the type of that follows, and not
+// its text, which can hold secrets: a guard that panics gives
+// "redact aborted: redact failed [*hooks.PanicError]".
 func EventLine(ev hooks.HookDispatchedEvent) string {
 	line := string(ev.Point)
 	if ev.ToolName != "" {
@@ -206,11 +211,23 @@ func EventLine(ev hooks.HookDispatchedEvent) string {
 		}
 		line += h.Name + " " + string(h.Outcome)
 		switch {
-		case h.Outcome == hooks.OutcomeAborted && ev.AbortReason != "":
-			line += ": " + ev.AbortReason
+		case h.Outcome == hooks.OutcomeAborted:
+			line += why(ev.AbortReason, h.Err)
 		case h.Err != nil:
 			line += ": " + h.Err.Error()
 		}
 	}
 	return line + ")"
+}
+
+// why tells of an abort. An err that is but the abort itself, wrapped, is no
+// cause of it.
+func why(reason string, err error) (text string) {
+	if reason != "" {
+		text = ": " + reason
+	}
+	if err != nil && !errors.As(err, new(*hooks.HookAborted)) {
+		text += fmt.Sprintf(" [%T]", err)
+	}
+	return text
 }

@@ -135,6 +135,33 @@ func TestRecorderPrintsADifferenceLineByLine(t *testing.T) {
 	}, tb.errors)
 }
 
+func TestEventLineTellsTheTypeOfTheCauseOfAnAbortAndNeverItsText(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	for want, hook := range map[string]hooks.Func[hooks.ToolCall]{
+		"pre_tool_call ls aborted (redact aborted: redact failed [*hooks.PanicError])": func(context.Context, *hooks.ToolCall) error { panic(secret) },
+		"pre_tool_call ls aborted (redact aborted: redact failed [*errors.errorString])": func(context.Context, *hooks.ToolCall) error {
+			return errors.New(secret)
+		},
+		"pre_tool_call ls aborted (redact aborted: no [*errors.errorString])": func(context.Context, *hooks.ToolCall) error {
+			return &hooks.HookAborted{Reason: "no", Err: errors.New(secret)}
+		},
+		"pre_tool_call ls aborted (redact aborted [*errors.errorString])": func(context.Context, *hooks.ToolCall) error {
+			return &hooks.HookAborted{Err: errors.New(secret)}
+		},
+		"pre_tool_call ls aborted (redact aborted: no)": func(context.Context, *hooks.ToolCall) error {
+			return fmt.Errorf("%s: %w", secret, hooks.Abort("no"))
+		},
+		"pre_tool_call ls aborted (redact aborted)": func(context.Context, *hooks.ToolCall) error { return hooks.Abort("") },
+	} {
+		r := hookstest.Registry(t)
+		rec := hookstest.Record(r)
+		hooks.On(hooks.PreToolCall, hook, hooks.In(r), hooks.AsGuard(), hooks.WithName("redact"))
+		_ = hooks.Dispatch(hookstest.Context(t, r), hooks.PreToolCall, &hooks.ToolCall{Name: "ls"})
+		rec.WantEvents(t, want)
+	}
+}
+
 func TestRecorderConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	r := hookstest.Registry(t)

@@ -1,7 +1,9 @@
 // Command embed shows the smallest loop that has the hooks of all ten points,
 // and one of its own, for a framework author who calls Dispatch by hand. The
-// seams of package hooks keep more rules with less code: prefer them where the
-// loop can be written around them.
+// loop is in loop.go, the rules that it owes its hooks are in rules.go (what
+// happens after a refusal, a failure, a panic and a cancel), and its own point
+// is in points.go. The seams of package hooks do what rules.go does, and more:
+// prefer them where the loop can be written around them.
 package main
 
 import (
@@ -21,10 +23,7 @@ func main() {
 	hooks.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
 		fmt.Printf("%-14s %-9s %s\n", ev.Point, ev.Outcome, ev.AbortReason)
 	})
-	loop := &Loop{Model: scriptedModel, Tool: func(_ context.Context, t *hooks.ToolCall) error {
-		t.Result = "done"
-		return nil
-	}}
+	loop := &Loop{Model: scriptedModel, Tool: sendMail, Tools: []string{"send_mail"}, MaxTurns: 10}
 	answer, err := loop.Run(context.Background(), "Tell Ana by mail when the office opens.")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "embed:", err)
@@ -35,6 +34,15 @@ func main() {
 
 func hideDoorCodes(_ context.Context, r *Retrieval) error {
 	r.Found, _, _ = strings.Cut(r.Found, " Door code")
+	return nil
+}
+
+// sendMail is the only tool.
+func sendMail(_ context.Context, t *hooks.ToolCall) error {
+	if t.Name != "send_mail" {
+		return fmt.Errorf("there is no tool %s", t.Name)
+	}
+	t.Result = "sent"
 	return nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,7 +60,7 @@ func everyPoint(r *hooks.Registry, fn func(hooks.InterceptionPoint) error) {
 }
 
 func testLoop(toolErr error) *Loop {
-	return &Loop{Model: scriptedModel, Tool: func(_ context.Context, t *hooks.ToolCall) error {
+	return &Loop{Model: scriptedModel, MaxTurns: 10, Tool: func(_ context.Context, t *hooks.ToolCall) error {
 		t.Result = "sent"
 		return toolErr
 	}}
@@ -129,15 +130,57 @@ func TestFailedToolIsToldToTheModel(t *testing.T) {
 	t.Parallel()
 	answer, err := testLoop(errors.New("mail server down")).Run(t.Context(), "hello")
 	require.NoError(t, err)
-	assert.Contains(t, answer, "failed: mail server down")
+	assert.Contains(t, answer, "Error: mail server down")
 }
 
-func TestPanicOfTheModelStillEndsTheExecution(t *testing.T) {
+func TestPanicOfTheModelEndsTheExecutionAsAFailure(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
-	ended := 0
-	hooks.On(hooks.ExecutionEnd, func(context.Context, *hooks.Execution) error { ended++; return nil }, hooks.In(r))
-	loop := &Loop{Model: func(context.Context, *hooks.ModelCall) error { panic("boom") }}
-	assert.PanicsWithValue(t, "boom", func() { _, _ = loop.Run(hooks.WithScope(t.Context(), r), "hello") })
-	assert.Equal(t, 1, ended)
+	var ends []hooks.Status
+	hooks.On(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error {
+		ends = append(ends, x.Status)
+		return nil
+	}, hooks.In(r))
+	loop := &Loop{MaxTurns: 10, Model: func(context.Context, *hooks.ModelCall) error { panic("boom") }}
+	_, err := loop.Run(hooks.WithScope(t.Context(), r), "hello")
+	panicked, ok := errors.AsType[*hooks.PanicError](err)
+	require.True(t, ok, "%v", err)
+	assert.Equal(t, "boom", panicked.Value)
+	assert.Equal(t, []hooks.Status{hooks.StatusFailed}, ends)
+}
+
+func TestEndOfTheGoroutineStillEndsTheExecution(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	var fired []hooks.InterceptionPoint
+	var failure, toolFailure error
+	everyPoint(r, func(p hooks.InterceptionPoint) error {
+		fired = append(fired, p)
+		return nil
+	})
+	hooks.On(hooks.PostToolCall, func(_ context.Context, t *hooks.ToolCall) error {
+		toolFailure = t.Err
+		return nil
+	}, hooks.In(r))
+	hooks.On(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error {
+		failure = x.Err
+		return nil
+	}, hooks.In(r))
+	loop := testLoop(nil)
+	loop.Tool = func(context.Context, *hooks.ToolCall) error {
+		runtime.Goexit()
+		return nil
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = loop.Run(hooks.WithScope(t.Context(), r), "hello")
+	}()
+	<-ended
+	assert.Equal(t, []hooks.InterceptionPoint{
+		"execution_start", "input", "pre_step", "pre_model_call", "post_model_call",
+		"pre_tool_call", "post_tool_call", "post_step", "execution_end",
+	}, fired)
+	assert.ErrorIs(t, toolFailure, hooks.ErrGoexit)
+	assert.ErrorIs(t, failure, hooks.ErrGoexit)
 }

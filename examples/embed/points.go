@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/loophooks/hooks"
 )
@@ -37,32 +36,3 @@ func retrieve(ctx context.Context, query string) string {
 
 // lookUp stands for a search of documents.
 func lookUp(string) string { return "The office opens at 9. Door code: 4711." }
-
-// between dispatches pre, runs body, and dispatches post on every way out but a
-// refusal at pre: after a failure and a panic too, and with a ctx that is live
-// after a cancel. It is what the seams of package hooks do, and more.
-func between[C any](ctx context.Context, pre, post hooks.Point[C], c *C, body func() error) (err error) {
-	if err := hooks.Dispatch(ctx, pre, c); err != nil {
-		return err
-	}
-	defer func() {
-		if after := hooks.Dispatch(context.WithoutCancel(ctx), post, c); err == nil {
-			err = after
-		}
-	}()
-	return body()
-}
-
-// refused makes an abort of a tool point the result that the model reads, and
-// returns it if it is to stop the run.
-func refused(t *hooks.ToolCall, err error) error {
-	abort, ok := errors.AsType[*hooks.HookAborted](err)
-	if !ok {
-		return nil
-	}
-	t.Blocked, t.Result = abort, "refused: "+abort.PublicText()
-	if abort.StopRun {
-		return abort
-	}
-	return nil
-}

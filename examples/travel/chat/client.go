@@ -88,7 +88,7 @@ func (c *Client) Complete(ctx context.Context, req Request) (Reply, error) {
 		return reply, nil
 	case ctx.Err() != nil:
 		return Reply{}, ctx.Err()
-	case context.Cause(limited) == errTimeout:
+	case errors.Is(context.Cause(limited), errTimeout):
 		return Reply{}, c.errorf("sent no complete reply within %v", c.timeout)
 	}
 	return Reply{}, err

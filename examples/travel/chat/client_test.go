@@ -3,7 +3,6 @@ package chat_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -251,6 +250,6 @@ func TestKeyThatIsNoHeaderIsNotTold(t *testing.T) {
 	c := dial(t, answer(200, `{}`), func(cfg *chat.Config) { cfg.APIKey = "sk-secret\nmore" })
 	_, err := c.Complete(t.Context(), hello)
 	require.Error(t, err)
-	assert.False(t, errors.Is(err, context.Canceled))
+	assert.NotErrorIs(t, err, context.Canceled)
 	assert.NotContains(t, err.Error(), "sk-secret")
 }
