@@ -103,6 +103,19 @@ func TestHigherPrioritiesRunFirstAndEqualOnesInOrder(t *testing.T) {
 	assert.Equal(t, []string{"1", "4", "0", "3", "2", "5"}, registered(r.Hooks(hooks.PreToolCall)))
 }
 
+func TestEqualPrioritiesKeepTheirOrderInALongChain(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var got, want [3][]int
+	for i := range 300 {
+		level := i * 7 % 3
+		want[level] = append(want[level], i)
+		hooks.On(hooks.PreStep, edit(func(*hooks.Step) { got[level] = append(got[level], i) }), hooks.In(r), hooks.WithPriority(level))
+	}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.Equal(t, want, got)
+}
+
 func TestThePriorityIsZeroUnlessGiven(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)

@@ -57,6 +57,7 @@ type tracker struct {
 	c     any
 	first snapshot // frozen when the dispatch began
 	last  snapshot // frozen after the last hook that changed something
+	now   snapshot // room for changed, which would else allocate it
 }
 
 // newTracker returns nil where c has no payload, and nothing is modified.
@@ -90,12 +91,15 @@ func (t *tracker) read(s *snapshot) (ok bool) {
 // changed says whether the payload differs from what it was after the last
 // change.
 func (t *tracker) changed() bool {
-	var now snapshot
-	if t == nil || !t.read(&now) || t.last.same(&now) {
+	if t == nil {
 		return false
 	}
-	now.freeze()
-	t.last = now
+	t.now = snapshot{}
+	if !t.read(&t.now) || t.last.same(&t.now) {
+		return false
+	}
+	t.last = t.now
+	t.last.freeze()
 	return true
 }
 

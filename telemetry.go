@@ -145,20 +145,19 @@ type recorder struct {
 	event    HookDispatchedEvent
 	payload  *tracker
 	start    time.Time
-	last     time.Time // when the running hook began
+	began    time.Duration // of the running hook, since start
 	running  bool
 	done     bool // the chain came to its end, with or without an abort
 }
 
 func newRecorder(ctx context.Context, p *point, c any, watchers []*watcher, s *subject) *recorder {
 	caller := callerOf(ctx, c)
-	now := time.Now()
 	id := ""
 	if call, ok := c.(interface{ toolCallID() string }); ok {
 		id = call.toolCallID()
 	}
 	return &recorder{
-		ctx: ctx, watchers: watchers, payload: newTracker(p.name, c), start: now, last: now,
+		ctx: ctx, watchers: watchers, payload: newTracker(p.name, c), start: time.Now(),
 		event: HookDispatchedEvent{Hooks: make([]HookRun, 0, 4), Point: p.name, RunID: caller.RunID, AgentRole: s.roleOr(caller), ToolName: s.name, ToolCallID: id},
 	}
 }
@@ -176,7 +175,7 @@ func (r *recorder) begin(h *hook) {
 	}
 	r.event.Hooks = append(r.event.Hooks, HookRun{Name: h.reg.Name()})
 	r.running = true
-	r.last = time.Now()
+	r.began = time.Since(r.start) // costs half of what time.Now does
 }
 
 // end records that the running hook returned nil.
@@ -184,11 +183,10 @@ func (r *recorder) end() {
 	if r == nil {
 		return
 	}
-	outcome := OutcomeProceeded
+	run := r.close(OutcomeProceeded, nil)
 	if r.payload.changed() {
-		outcome = OutcomeModified
+		run.Outcome = OutcomeModified
 	}
-	r.close(outcome, nil)
 }
 
 // failed records that the running hook did not return nil.
@@ -196,28 +194,31 @@ func (r *recorder) failed(ruled ruling) {
 	if r == nil {
 		return
 	}
-	r.payload.changed() // what it changed before it failed isn't the next hook's doing
 	if a := ruled.abort; a != nil {
 		r.event.AbortReason, r.event.AbortSource = a.Reason, a.Source
 		r.event.Outcome = OutcomeAborted
 		r.close(OutcomeAborted, a.Err)
-		return
+	} else {
+		r.close(OutcomeFailed, ruled.err)
 	}
-	r.close(OutcomeFailed, ruled.err)
+	r.payload.changed() // what it changed before it failed isn't the next hook's doing
 }
 
-func (r *recorder) close(outcome Outcome, err error) {
-	now := time.Now()
+// close ends the record of the running hook. The clock comes first: what the
+// recorder does itself is no hook's time.
+func (r *recorder) close(outcome Outcome, err error) *HookRun {
+	took := time.Since(r.start) - r.began
 	run := &r.event.Hooks[len(r.event.Hooks)-1]
-	run.Outcome, run.Err, run.Duration = outcome, err, now.Sub(r.last)
+	run.Outcome, run.Err, run.Duration = outcome, err, took
 	r.running = false
+	return run
 }
 
 // send is deferred by the dispatch.
 func (r *recorder) send() {
 	if !r.done && r.running {
-		r.payload.changed()
 		r.close(OutcomeFailed, ErrGoexit)
+		r.payload.changed()
 	}
 	if len(r.event.Hooks) == 0 {
 		return
