@@ -93,7 +93,7 @@ func TestAKeptHandleKeepsNoFunction(t *testing.T) {
 			assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
 		},
 	} {
-		for _, others := range []int{0, 1, 5} {
+		for _, others := range []int{0, 1, 5, 300} {
 			t.Run(fmt.Sprintf("%s with %d others", name, others), func(t *testing.T) {
 				ctx, r := newRun(t)
 				other := func() {

@@ -2,6 +2,8 @@ package hooks_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -123,6 +125,31 @@ func TestRemovingOneHookLeavesTheOthersInOrder(t *testing.T) {
 		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
 		assert.Equal(t, strings.Join(append(want, "new"), " "), tr.take())
 	}
+}
+
+func TestRemovingManyHooksInAnyOrderLeavesTheOthersInOrder(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	ctx, r := newRun(t)
+	ran := 0
+	var want []*hooks.Registration
+	for step := range 4000 {
+		// First more are added than removed, then the other way round.
+		if len(want) == 0 || rng.IntN(4000) > step {
+			want = append(want, hooks.On(hooks.PreStep, edit(func(*hooks.Step) { ran++ }), hooks.In(r)))
+		} else {
+			i := rng.IntN(len(want))
+			require.True(t, want[i].Remove())
+			want = slices.Delete(want, i, i+1)
+		}
+		if step%97 == 0 {
+			require.True(t, slices.Equal(want, r.Hooks(hooks.PreStep)), "after %d steps", step)
+			ran = 0
+			require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+			require.Equal(t, len(want), ran)
+		}
+	}
+	assert.Equal(t, len(want), r.Clear(hooks.PreStep))
 }
 
 func TestClearRemovesTheHooksOfOnePointAndCountsThem(t *testing.T) {

@@ -24,7 +24,7 @@ func TestADispatchThatRanAHookSendsOneEvent(t *testing.T) {
 	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](errBroken), hooks.In(r), hooks.WithName("fails"))
 	hooks.On(hooks.PreToolCall, panics[hooks.ToolCall]("boom"), hooks.In(r), hooks.WithName("panics"))
 	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](nil), hooks.In(r))
-	call := &hooks.ToolCall{Name: "sh", Caller: hooks.Caller{RunID: "run-1", AgentRole: "Writer"}}
+	call := &hooks.ToolCall{ID: "call-1", Name: "sh", Caller: hooks.Caller{RunID: "run-1", AgentRole: "Writer"}}
 	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, call))
 
 	ev := events.one(t)
@@ -36,6 +36,7 @@ func TestADispatchThatRanAHookSendsOneEvent(t *testing.T) {
 	assert.Equal(t, "run-1", ev.RunID)
 	assert.Equal(t, "Writer", ev.AgentRole)
 	assert.Equal(t, "sh", ev.ToolName)
+	assert.Equal(t, "call-1", ev.ToolCallID)
 	require.Len(t, ev.Hooks, 5)
 	total := time.Duration(0)
 	for i, want := range []hooks.HookRun{

@@ -55,6 +55,7 @@ func TestAHookThatRunsOutOfTimeHasFailed(t *testing.T) {
 				run := events.one(t).Hooks[0]
 				assert.Equal(t, hooks.OutcomeFailed, run.Outcome)
 				assert.ErrorIs(t, run.Err, context.DeadlineExceeded)
+				assert.NotEmpty(t, run.Err.Error())
 				assert.Equal(t, time.Second, run.Duration)
 			})
 		})
