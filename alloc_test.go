@@ -126,6 +126,7 @@ func TestToolFiltersAllocateNothingForNamesThatAreKnown(t *testing.T) {
 
 func TestSeamsWithoutHooksAllocateNothing(t *testing.T) {
 	ctx, _ := newRun(t)
+	carried := hooks.WithCaller(ctx, hooks.Caller{RunID: "1", AgentRole: "Writer"})
 	pre, post := newPoint[job](t), newPoint[job](t)
 	x, s, m, c, j := &hooks.Execution{}, &hooks.Step{}, &hooks.ModelCall{}, &hooks.ToolCall{}, &job{}
 	check := func(err error) {
@@ -133,14 +134,15 @@ func TestSeamsWithoutHooksAllocateNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, run := range map[string]func(){
-		"RunExecution": func() { check(hooks.RunExecution(ctx, x, fails[hooks.Execution](nil))) },
-		"RunStep":      func() { check(hooks.RunStep(ctx, s, fails[hooks.Step](nil))) },
-		"RunModel":     func() { check(hooks.RunModel(ctx, m, fails[hooks.ModelCall](nil))) },
-		"RunTool":      func() { check(hooks.RunTool(ctx, c, fails[hooks.ToolCall](nil))) },
-		"Run":          func() { check(hooks.Run(ctx, pre, post, j, fails[job](nil))) },
+	for name, run := range map[string]func(context.Context) error{
+		"RunExecution": func(ctx context.Context) error { return hooks.RunExecution(ctx, x, fails[hooks.Execution](nil)) },
+		"RunStep":      func(ctx context.Context) error { return hooks.RunStep(ctx, s, fails[hooks.Step](nil)) },
+		"RunModel":     func(ctx context.Context) error { return hooks.RunModel(ctx, m, fails[hooks.ModelCall](nil)) },
+		"RunTool":      func(ctx context.Context) error { return hooks.RunTool(ctx, c, fails[hooks.ToolCall](nil)) },
+		"Run":          func(ctx context.Context) error { return hooks.Run(ctx, pre, post, j, fails[job](nil)) },
 	} {
-		t.Run(name, func(t *testing.T) { wantAllocs(t, 0, run) })
+		t.Run(name, func(t *testing.T) { wantAllocs(t, 0, func() { check(run(ctx)) }) })
+		t.Run(name+" for a caller", func(t *testing.T) { wantAllocs(t, 0, func() { check(run(carried)) }) })
 	}
 }
 

@@ -58,15 +58,18 @@ func (c Caller) except(other Caller) Caller {
 	if c.AgentRole == other.AgentRole {
 		c.AgentRole = ""
 	}
-	for _, f := range []struct {
-		own   *any
-		other any
-	}{{&c.Agent, other.Agent}, {&c.Task, other.Task}, {&c.Crew, other.Crew}, {&c.Flow, other.Flow}} {
-		if identical(*f.own, f.other) {
-			*f.own = nil
-		}
-	}
+	c.Agent = exceptAny(c.Agent, other.Agent)
+	c.Task = exceptAny(c.Task, other.Task)
+	c.Crew = exceptAny(c.Crew, other.Crew)
+	c.Flow = exceptAny(c.Flow, other.Flow)
 	return c
+}
+
+func exceptAny(a, other any) any {
+	if identical(a, other) {
+		return nil
+	}
+	return a
 }
 
 // fill sets what is unset in c from outer.

@@ -157,9 +157,7 @@ func dispatchAny[C any](ctx context.Context, p *point, std *chain, c *C) error {
 
 func runObserved[C any](ctx context.Context, p *point, chains []*chain, s *subject, rec *recorder, c *C) error {
 	defer rec.send() // when a hook ends the goroutine too
-	err := runChains(ctx, p, chains, s, rec, c)
-	rec.done = true
-	return err
+	return runChains(ctx, p, chains, s, rec, c)
 }
 
 // runChains runs the hooks of each chain and then, since they decide last, the

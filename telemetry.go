@@ -42,7 +42,7 @@ type HookRun struct {
 	Name     string        // as of [Registration.Name]
 	Outcome  Outcome       // OutcomeAborted for the hook that stopped the chain
 	Duration time.Duration // of this hook
-	Err      error         // what it failed with; a *PanicError for a panic
+	Err      error         // what it failed with, a *PanicError for a panic; of an abort, its cause
 }
 
 // MarshalJSON writes the run with the text of Err, which encoding/json would
@@ -146,8 +146,7 @@ type recorder struct {
 	payload  *tracker
 	start    time.Time
 	began    time.Duration // of the running hook, since start
-	running  bool
-	done     bool // the chain came to its end, with or without an abort
+	running  bool          // a hook has begun and not ended
 }
 
 func newRecorder(ctx context.Context, p *point, c any, watchers []*watcher, s *subject) *recorder {
@@ -216,7 +215,7 @@ func (r *recorder) close(outcome Outcome, err error) *HookRun {
 
 // send is deferred by the dispatch.
 func (r *recorder) send() {
-	if !r.done && r.running {
+	if r.running { // a hook ends the goroutine
 		r.close(OutcomeFailed, ErrGoexit)
 		r.payload.changed()
 	}
@@ -286,7 +285,8 @@ type logTarget struct{ *slog.Logger }
 // over are logged, for the process. The default is [slog.Default] at the time
 // of the failure; nil silences them, and then only events tell. A log line
 // names the hook, the point and the error, with the stack of a panic, and
-// never holds a payload. It is safe for concurrent use.
+// never holds a payload. SetLogger(slog.Default()) undoes an earlier call, for the
+// default logger of that moment. It is safe for concurrent use.
 func SetLogger(l *slog.Logger) { logger.Store(&logTarget{l}) }
 
 func logFailure(ctx context.Context, p *point, h *hook, err error) {
