@@ -124,14 +124,15 @@ var (
 	separators = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// referenceToolName is the rule written out step by step.
+// referenceToolName is the rule written out step by step. Bytes that aren't
+// UTF-8 go first: package norm leaves what stands behind one as it is.
 func referenceToolName(name string) string {
 	s := strings.Map(func(r rune) rune {
 		if r > 127 {
 			return -1
 		}
 		return r
-	}, norm.NFKD.String(name))
+	}, norm.NFKD.String(strings.ToValidUTF8(name, "")))
 	s = acronymEnd.ReplaceAllString(s, "${1}_${2}")
 	s = wordStart.ReplaceAllString(s, "${1}_${2}")
 	s = strings.ToLower(s)
