@@ -2,53 +2,12 @@ package hooks
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"slices"
 	"sort"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
-
-// hook is one registered function. All but used is fixed at registration.
-type hook struct {
-	reg        *Registration
-	fn         any // a Func[C] of the point's C
-	tools      *toolFilter
-	agents     []string
-	byAgent    bool
-	priority   int
-	guard      bool
-	failClosed bool
-	once       bool
-	used       atomic.Bool // a once hook has had its run
-}
-
-// String describes the hook as a listing shows it.
-func (h *hook) String() string {
-	var b strings.Builder
-	b.WriteString(h.reg.Name())
-	if h.tools != nil {
-		fmt.Fprintf(&b, " tools=%q", h.tools.names)
-	}
-	if h.byAgent {
-		fmt.Fprintf(&b, " agents=%q", h.agents)
-	}
-	if h.priority != 0 {
-		fmt.Fprintf(&b, " priority=%d", h.priority)
-	}
-	switch {
-	case h.guard:
-		b.WriteString(" guard")
-	case h.failClosed:
-		b.WriteString(" fail-closed")
-	}
-	if h.once {
-		b.WriteString(" once")
-	}
-	return b.String()
-}
 
 // compare orders hooks as a chain runs them: guards last, then by priority,
 // then by registration.

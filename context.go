@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+
+	"github.com/loophooks/hooks/internal/shallow"
 )
 
 // Caller says on whose behalf something is done. It is embedded in every
@@ -66,7 +68,7 @@ func (c Caller) except(other Caller) Caller {
 }
 
 func exceptAny(a, other any) any {
-	if identical(a, other) {
+	if shallow.Identical(a, other) {
 		return nil
 	}
 	return a
@@ -96,17 +98,6 @@ func fillAny(a *any, outer any) {
 
 func (c *Caller) unset() bool {
 	return c.RunID == "" && c.AgentRole == "" && c.Agent == nil && c.Task == nil && c.Crew == nil && c.Flow == nil
-}
-
-// callerOf returns who makes the call that c is the context of.
-func callerOf(ctx context.Context, c any) Caller {
-	caller := CallerFrom(ctx)
-	if own, ok := c.(interface{ hookCaller() *Caller }); ok {
-		filled := *own.hookCaller()
-		filled.fill(caller)
-		return filled
-	}
-	return caller
 }
 
 // Values lets a pre hook leave something for the post hook of the same call,
@@ -237,4 +228,30 @@ func (s *Step) payload(p InterceptionPoint, snap *snapshot) {
 	if p != PreStep.p.name {
 		snap.output = s.Output
 	}
+}
+
+// InterceptionPoint is the name of a place in a loop where hooks run, and the
+// key of a registry: "pre_tool_call".
+type InterceptionPoint string
+
+// Name returns p itself, so that a bare name can be given wherever an
+// [AnyPoint] is taken.
+func (p InterceptionPoint) Name() InterceptionPoint { return p }
+
+// ctxKey is the type of this package's context keys. Pointers compare faster
+// than values behind an interface do.
+type ctxKey struct{ name string }
+
+var (
+	scopesKey = &ctxKey{"scopes"}
+	nestKey   = &ctxKey{"nest"}
+	callerKey = &ctxKey{"caller"}
+)
+
+// nonNil spares hooks a nil ctx, on which every method panics.
+func nonNil(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
 }

@@ -80,44 +80,6 @@ func runDirect[C any](ctx context.Context, p *point, l *lane, c *C) error {
 	return runLane(ctx, p, l, &s, nil, c)
 }
 
-// nonNil spares hooks a nil ctx, on which every method panics.
-func nonNil(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return ctx
-}
-
-// readyFor makes c fit to be seen by hooks, and returns the map of c that must
-// never be nil for one.
-func readyFor[C any](p *point, c *C) inputs {
-	if !p.readied {
-		return &noInput
-	}
-	switch c := any(c).(type) {
-	case *ToolCall: // needs no dynamic look-up
-		return c.ready(p.name)
-	case *ModelCall:
-		return c.ready(p.name)
-	case readier:
-		return c.ready(p.name)
-	}
-	return &noInput
-}
-
-// inputs is where a context keeps its input, which no hook may find nil: not
-// even the one after a hook that set it so.
-type inputs *map[string]any
-
-// noInput stands for the input of contexts that have none.
-var noInput = map[string]any{}
-
-func fill(in inputs) {
-	if *in == nil {
-		*in = make(map[string]any)
-	}
-}
-
 // maxInline is how many registries a dispatch can have without an allocation.
 const maxInline = 8
 
@@ -303,16 +265,5 @@ func runSomeFrame[C any](ctx context.Context, r *recovery, k *pick, rec *recorde
 		rec.end()
 	}
 	r.returned = true
-	return nil
-}
-
-// settle rules on a hook that failed, logs a failure that is passed over and
-// returns the abort that ends the chain.
-func settle(ctx context.Context, p *point, h *hook, err error, panicked *PanicError) error {
-	ruled := rule(p, h, err, panicked)
-	if ruled.abort != nil {
-		return ruled.abort
-	}
-	logFailure(ctx, p, h, ruled.err)
 	return nil
 }

@@ -1,6 +1,9 @@
 package hooks
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // toolFilter is what WithTools was given.
 type toolFilter struct {
@@ -163,4 +166,22 @@ func (s *subject) matches(h *hook) bool {
 		return false
 	}
 	return h.tools == nil || !h.tools.patterned || h.tools.match(s.both())
+}
+
+// callerOf returns who makes the call that c is the context of.
+func callerOf(ctx context.Context, c any) Caller {
+	caller := CallerFrom(ctx)
+	if own, ok := c.(interface{ hookCaller() *Caller }); ok {
+		filled := *own.hookCaller()
+		filled.fill(caller)
+		return filled
+	}
+	return caller
+}
+
+func (s *subject) roleOr(c Caller) string {
+	if s.role != "" {
+		return s.role
+	}
+	return c.AgentRole
 }

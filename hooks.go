@@ -100,16 +100,6 @@ import (
 	"time"
 )
 
-// Func is a hook: a function that a loop calls at a [Point] with the context
-// of what is about to happen or has just happened.
-//
-// It returns nil to go on, [Abort] or a [*HookAborted] to stop, and any other
-// error to say that it failed, which is contained unless the hook was
-// registered with [WithFailClosed] or [AsGuard]. What it changes in c is what
-// later hooks and the loop see. One Func may run in several goroutines at
-// once; c belongs to one dispatch.
-type Func[C any] = func(ctx context.Context, c *C) error
-
 // On registers fn at p and returns the handle that removes it again. It
 // registers in the [Default] registry unless [In] names another, and counts
 // from the next dispatch on. Registering the same function twice runs it

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/loophooks/hooks/internal/errtree"
 )
 
 // LoopHooks are the hooks of a loop as one object: five functions, each of
@@ -222,7 +224,7 @@ func stopping(fn Func[ToolCall], who string) Func[ToolCall] {
 				abort.Err = err
 			}
 			return &abort
-		case isErr(err, ErrTooDeep):
+		case errtree.Has(err, ErrTooDeep):
 			return err
 		}
 		if a, ok := err.(*HookAborted); ok && a == nil {

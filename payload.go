@@ -2,8 +2,9 @@ package hooks
 
 import (
 	"maps"
-	"reflect"
 	"slices"
+
+	"github.com/loophooks/hooks/internal/shallow"
 )
 
 // payloader is a framework's own context that tells which of its values hooks
@@ -36,7 +37,7 @@ type snapshot struct {
 // freeze copies what a later change in place would change.
 func (s *snapshot) freeze() {
 	s.input = maps.Clone(s.input)
-	s.intake, s.output = freeze(s.intake), freeze(s.output)
+	s.intake, s.output = shallow.Clone(s.intake), shallow.Clone(s.output)
 	s.parts = slices.Clone(s.parts)
 	s.tools = slices.Clone(s.tools)
 	s.calls = slices.Clone(s.calls)
@@ -45,185 +46,47 @@ func (s *snapshot) freeze() {
 
 func (s *snapshot) same(now *snapshot) bool {
 	return s.text == now.text && s.answered == now.answered &&
-		sameMap(s.input, now.input) && same(s.intake, now.intake) && same(s.output, now.output) &&
+		shallow.EqualMaps(s.input, now.input) && shallow.Equal(s.intake, now.intake) && shallow.Equal(s.output, now.output) &&
 		slices.EqualFunc(s.parts, now.parts, samePart) &&
 		slices.EqualFunc(s.messages, now.messages, sameMessage) &&
 		slices.Equal(s.tools, now.tools) && slices.Equal(s.calls, now.calls)
 }
 
-// tracker knows what a payload was, so that a change in place counts too.
-type tracker struct {
-	point InterceptionPoint
-	c     any
-	first snapshot // frozen when the dispatch began
-	last  snapshot // frozen after the last hook that changed something
-	now   snapshot // room for changed, which would else allocate it
+// readyFor makes c fit to be seen by hooks, and returns the map of c that must
+// never be nil for one.
+func readyFor[C any](p *point, c *C) inputs {
+	if !p.readied {
+		return &noInput
+	}
+	switch c := any(c).(type) {
+	case *ToolCall: // needs no dynamic look-up
+		return c.ready(p.name)
+	case *ModelCall:
+		return c.ready(p.name)
+	case readier:
+		return c.ready(p.name)
+	}
+	return &noInput
 }
 
-// newTracker returns nil where c has no payload, and nothing is modified.
-func newTracker(p InterceptionPoint, c any) *tracker {
-	t := &tracker{point: p, c: c}
-	if !t.read(&t.first) {
-		return nil
+// inputs is where a context keeps its input, which no hook may find nil: not
+// even the one after a hook that set it so.
+type inputs *map[string]any
+
+// noInput stands for the input of contexts that have none.
+var noInput = map[string]any{}
+
+func fill(in inputs) {
+	if *in == nil {
+		*in = make(map[string]any)
 	}
-	t.first.freeze()
-	t.last = t.first
-	return t
 }
 
-// read asks the context. A HookPayload of a framework's own that panics must
-// not end a run because somebody observes it.
-func (t *tracker) read(s *snapshot) (ok bool) {
-	switch c := t.c.(type) {
-	case payloader:
-		var r recovery
-		defer r.catch()
-		s.output = c.HookPayload(t.point)
-		r.returned = true
-		return true
-	case ownPayloader:
-		c.payload(t.point, s)
-		return true
-	}
-	return false
-}
+type toolNamer interface{ ToolName() string }
 
-// changed says whether the payload differs from what it was after the last
-// change.
-func (t *tracker) changed() bool {
-	if t == nil {
-		return false
-	}
-	t.now = snapshot{}
-	if !t.read(&t.now) || t.last.same(&t.now) {
-		return false
-	}
-	t.last = t.now
-	t.last.freeze()
-	return true
-}
+type roleNamer interface{ AgentRoleName() string }
 
-// differs says whether the payload differs from what it was at first.
-func (t *tracker) differs() bool { return t != nil && !t.first.same(&t.last) }
-
-// freeze copies a map or a slice of any type.
-func freeze(v any) any {
-	switch v := v.(type) {
-	case nil, string:
-		return v
-	case map[string]any:
-		return maps.Clone(v)
-	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Map:
-		if r.IsNil() {
-			return v
-		}
-		frozen := reflect.MakeMapWithSize(r.Type(), r.Len())
-		for it := r.MapRange(); it.Next(); {
-			frozen.SetMapIndex(it.Key(), it.Value())
-		}
-		return frozen.Interface()
-	case reflect.Slice:
-		if r.IsNil() {
-			return v
-		}
-		frozen := reflect.MakeSlice(r.Type(), r.Len(), r.Len())
-		reflect.Copy(frozen, r)
-		return frozen.Interface()
-	}
-	return v
-}
-
-func sameMap(frozen, now map[string]any) bool { return maps.EqualFunc(frozen, now, identical) }
-
-// same compares a payload with its frozen form: maps by their keys and values,
-// slices by their elements, and those as identical does.
-func same(frozen, now any) bool {
-	switch a := frozen.(type) {
-	case nil:
-		return now == nil
-	case string:
-		b, ok := now.(string)
-		return ok && a == b
-	case map[string]any:
-		b, ok := now.(map[string]any)
-		return ok && sameMap(a, b)
-	}
-	a, b := reflect.ValueOf(frozen), reflect.ValueOf(now)
-	if !b.IsValid() || a.Type() != b.Type() {
-		return false
-	}
-	switch a.Kind() {
-	case reflect.Map:
-		if a.Len() != b.Len() {
-			return false
-		}
-		for it := a.MapRange(); it.Next(); {
-			v := b.MapIndex(it.Key())
-			if !v.IsValid() || !identicalValue(it.Value(), v) {
-				return false
-			}
-		}
-		return true
-	case reflect.Slice:
-		if a.Len() != b.Len() {
-			return false
-		}
-		for i := range a.Len() {
-			if !identicalValue(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
-	}
-	return identicalValue(a, b)
-}
-
-// identical says whether two values are the same one, without looking behind
-// references and without panicking on values that == can't compare.
-func identical(a, b any) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	if a, ok := a.(string); ok { // the most frequent value, without reflection
-		b, ok := b.(string)
-		return ok && a == b
-	}
-	return identicalValue(reflect.ValueOf(a), reflect.ValueOf(b))
-}
-
-func identicalValue(a, b reflect.Value) bool {
-	if a.Type() != b.Type() {
-		return false
-	}
-	switch a.Kind() {
-	case reflect.Float32, reflect.Float64:
-		x, y := a.Float(), b.Float()
-		return x == y || x != x && y != y
-	case reflect.Map, reflect.Func:
-		return a.UnsafePointer() == b.UnsafePointer()
-	case reflect.Slice:
-		return a.Len() == b.Len() && a.UnsafePointer() == b.UnsafePointer()
-	case reflect.Interface:
-		if a.IsNil() || b.IsNil() {
-			return a.IsNil() && b.IsNil()
-		}
-		return identicalValue(a.Elem(), b.Elem())
-	case reflect.Struct:
-		for i := range a.NumField() {
-			if !identicalValue(a.Field(i), b.Field(i)) {
-				return false
-			}
-		}
-		return true
-	case reflect.Array:
-		for i := range a.Len() {
-			if !identicalValue(a.Index(i), b.Index(i)) {
-				return false
-			}
-		}
-		return true
-	}
-	return a.Equal(b)
+// readier is a context of this package, or one that embeds one.
+type readier interface {
+	ready(InterceptionPoint) inputs
 }

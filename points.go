@@ -1,20 +1,13 @@
 package hooks
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
 )
-
-// InterceptionPoint is the name of a place in a loop where hooks run, and the
-// key of a registry: "pre_tool_call".
-type InterceptionPoint string
-
-// Name returns p itself, so that a bare name can be given wherever an
-// [AnyPoint] is taken.
-func (p InterceptionPoint) Name() InterceptionPoint { return p }
 
 // AnyPoint is a [Point] of any context type, or a bare [InterceptionPoint]:
 // what the functions that list and clear hooks take.
@@ -76,15 +69,6 @@ type point struct {
 	// compile makes the []Func[C] of hooks that were registered with their
 	// functions as any.
 	compile func([]*hook) any
-}
-
-type toolNamer interface{ ToolName() string }
-
-type roleNamer interface{ AgentRoleName() string }
-
-// readier is a context of this package, or one that embeds one.
-type readier interface {
-	ready(InterceptionPoint) inputs
 }
 
 // points holds every point of the process by its name.
@@ -163,3 +147,13 @@ func definedPoints() []*point {
 	defer points.RUnlock()
 	return points.all[:len(points.all):len(points.all)]
 }
+
+// Func is a hook: a function that a loop calls at a [Point] with the context
+// of what is about to happen or has just happened.
+//
+// It returns nil to go on, [Abort] or a [*HookAborted] to stop, and any other
+// error to say that it failed, which is contained unless the hook was
+// registered with [WithFailClosed] or [AsGuard]. What it changes in c is what
+// later hooks and the loop see. One Func may run in several goroutines at
+// once; c belongs to one dispatch.
+type Func[C any] = func(ctx context.Context, c *C) error

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -238,3 +239,72 @@ func Clear(p AnyPoint) int { return std.Clear(p) }
 
 // ClearAll is a shortcut for [Registry.ClearAll] of the [Default] registry.
 func ClearAll() int { return std.ClearAll() }
+
+// hook is one registered function. All but used is fixed at registration.
+type hook struct {
+	reg        *Registration
+	fn         any // a Func[C] of the point's C
+	tools      *toolFilter
+	agents     []string
+	byAgent    bool
+	priority   int
+	guard      bool
+	failClosed bool
+	once       bool
+	used       atomic.Bool // a once hook has had its run
+}
+
+// String describes the hook as a listing shows it.
+func (h *hook) String() string {
+	var b strings.Builder
+	b.WriteString(h.reg.Name())
+	if h.tools != nil {
+		fmt.Fprintf(&b, " tools=%q", h.tools.names)
+	}
+	if h.byAgent {
+		fmt.Fprintf(&b, " agents=%q", h.agents)
+	}
+	if h.priority != 0 {
+		fmt.Fprintf(&b, " priority=%d", h.priority)
+	}
+	switch {
+	case h.guard:
+		b.WriteString(" guard")
+	case h.failClosed:
+		b.WriteString(" fail-closed")
+	}
+	if h.once {
+		b.WriteString(" once")
+	}
+	return b.String()
+}
+
+// WithScope returns a ctx under which r is active: everything dispatched with
+// it, in any goroutine, runs the hooks of r after those of the [Default]
+// registry and of the scopes around it. A scope ends with its ctx; nothing has
+// to be removed. A registry that is active already, the default one included,
+// changes nothing. WithScope panics if r is nil.
+func WithScope(ctx context.Context, r *Registry) context.Context {
+	if r == nil {
+		panic("hooks: WithScope: the registry is nil; make one with NewRegistry")
+	}
+	outer := scopesOf(ctx)
+	if r == &std || slices.Contains(outer, r) {
+		return ctx
+	}
+	return context.WithValue(nonNil(ctx), scopesKey, append(slices.Clip(outer), r))
+}
+
+// scopesOf returns the active registries of ctx but the default one, from the
+// outermost in.
+func scopesOf(ctx context.Context) []*Registry {
+	if ctx == nil {
+		return nil
+	}
+	scopes, _ := ctx.Value(scopesKey).([]*Registry)
+	return scopes
+}
+
+// observed is set, for good, when a registry first gets an observer: only then
+// must a dispatch look for observers.
+var observed atomic.Bool

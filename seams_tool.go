@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loophooks/hooks/internal/errtree"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -86,7 +87,7 @@ func beginTool(ctx context.Context, t *ToolCall) (seam, error) {
 		}
 	}()
 	err = fire(&s, PreToolCall, t)
-	if err != nil && isErr(err, ErrTooDeep) {
+	if err != nil && errtree.Has(err, ErrTooDeep) {
 		t.abandon(err)
 		return s, err
 	}
@@ -128,7 +129,7 @@ func endTool(s seam, t *ToolCall, err error) error {
 		}
 	}()
 	post = firePost(&s, PostToolCall, t)
-	deep := post != nil && isErr(post, ErrTooDeep)
+	deep := post != nil && errtree.Has(post, ErrTooDeep)
 	if post == nil || pass && !deep {
 		return s.fatal
 	}
@@ -171,14 +172,14 @@ func (t *ToolCall) failed(ctx context.Context, err error) (stop error) {
 		logError(ctx, "hooks: a tool panicked", panicked, slog.String("tool", t.Name))
 	}
 	if t.Result == "" && len(t.Parts) == 0 {
-		_, panicked := asErr[*PanicError](err)
+		_, panicked := errtree.Find[*PanicError](err)
 		switch {
 		case panicked:
 			t.Result = fmt.Sprintf("Tool %s panicked", t.Name)
 		case err == ErrGoexit:
 			t.Result = fmt.Sprintf("Tool %s ended its goroutine", t.Name)
 		default:
-			t.Result = errorText(err)
+			t.Result = errtree.Text(err)
 			if abort := findAbort(err); abort != nil { // of a sub-agent: its source is not for the model
 				t.Result = strings.ReplaceAll(t.Result, abort.Error(), abort.PublicText())
 			}
@@ -213,11 +214,11 @@ func notRunReason(err error) string {
 	if abort := findAbort(err); abort != nil && abort.PublicText() != "" {
 		return abort.PublicText()
 	}
-	if bad, ok := asErr[*argumentError](err); ok {
+	if bad, ok := errtree.Find[*argumentError](err); ok {
 		return bad.Error()
 	}
 	switch {
-	case isErr(err, context.Canceled), isErr(err, context.DeadlineExceeded):
+	case errtree.Is(err, context.Canceled), errtree.Is(err, context.DeadlineExceeded):
 		return "cancelled"
 	}
 	return "the run was stopped"

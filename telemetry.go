@@ -2,62 +2,12 @@ package hooks
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
-	"time"
 )
-
-// Outcome is what came of a dispatch or of one hook in it.
-type Outcome string
-
-// The outcomes of a dispatch, and of a hook.
-const (
-	OutcomeProceeded Outcome = "proceeded" // nothing was changed
-	OutcomeModified  Outcome = "modified"  // the payload differs from before
-	OutcomeAborted   Outcome = "aborted"   // a hook stopped the chain
-	OutcomeFailed    Outcome = "failed"    // of a hook only: it failed and was passed over
-)
-
-// HookDispatchedEvent tells of one dispatch that ran at least one hook. What
-// it holds is shared by all observers and must not be changed. It holds no
-// payload; AbortReason and the Err of a hook are the hook author's own words.
-type HookDispatchedEvent struct {
-	Point       InterceptionPoint
-	Outcome     Outcome
-	HookCount   int           // hooks that ran
-	Duration    time.Duration // of the whole dispatch
-	AbortReason string
-	AbortSource string
-	Hooks       []HookRun // each hook that ran, in order
-	RunID       string
-	AgentRole   string
-	ToolName    string
-	ToolCallID  string
-}
-
-// HookRun tells of one hook in a dispatch.
-type HookRun struct {
-	Name     string        // as of [Registration.Name]
-	Outcome  Outcome       // OutcomeAborted for the hook that stopped the chain
-	Duration time.Duration // of this hook
-	Err      error         // what it failed with, a *PanicError for a panic; of an abort, its cause
-}
-
-// MarshalJSON writes the run with the text of Err, which encoding/json would
-// lose.
-func (h HookRun) MarshalJSON() ([]byte, error) {
-	type fields HookRun // without this method
-	v := struct {
-		fields
-		Err string `json:",omitempty"`
-	}{fields: fields(h)}
-	if h.Err != nil {
-		v.Err = errorText(h.Err)
-	}
-	return json.Marshal(v)
-}
 
 // watcher is an observing function.
 type watcher struct {
@@ -138,114 +88,6 @@ func watchersOf(scopes []*Registry) []*watcher {
 	return list
 }
 
-// recorder makes the event of one dispatch. A nil recorder records nothing.
-type recorder struct {
-	ctx      context.Context
-	watchers []*watcher
-	event    HookDispatchedEvent
-	payload  *tracker
-	start    time.Time
-	began    time.Duration // of the running hook, since start
-	running  bool          // a hook has begun and not ended
-}
-
-func newRecorder(ctx context.Context, p *point, c any, watchers []*watcher, s *subject) *recorder {
-	caller := callerOf(ctx, c)
-	id := ""
-	if call, ok := c.(interface{ toolCallID() string }); ok {
-		id = call.toolCallID()
-	}
-	return &recorder{
-		ctx: ctx, watchers: watchers, payload: newTracker(p.name, c), start: time.Now(),
-		event: HookDispatchedEvent{Hooks: make([]HookRun, 0, 4), Point: p.name, RunID: caller.RunID, AgentRole: s.roleOr(caller), ToolName: s.name, ToolCallID: id},
-	}
-}
-
-func (s *subject) roleOr(c Caller) string {
-	if s.role != "" {
-		return s.role
-	}
-	return c.AgentRole
-}
-
-func (r *recorder) begin(h *hook) {
-	if r == nil {
-		return
-	}
-	r.event.Hooks = append(r.event.Hooks, HookRun{Name: h.reg.Name()})
-	r.running = true
-	r.began = time.Since(r.start) // costs half of what time.Now does
-}
-
-// end records that the running hook returned nil.
-func (r *recorder) end() {
-	if r == nil {
-		return
-	}
-	run := r.close(OutcomeProceeded, nil)
-	if r.payload.changed() {
-		run.Outcome = OutcomeModified
-	}
-}
-
-// failed records that the running hook did not return nil.
-func (r *recorder) failed(ruled ruling) {
-	if r == nil {
-		return
-	}
-	if a := ruled.abort; a != nil {
-		r.event.AbortReason, r.event.AbortSource = a.Reason, a.Source
-		r.event.Outcome = OutcomeAborted
-		r.close(OutcomeAborted, a.Err)
-	} else {
-		r.close(OutcomeFailed, ruled.err)
-	}
-	r.payload.changed() // what it changed before it failed isn't the next hook's doing
-}
-
-// close ends the record of the running hook. The clock comes first: what the
-// recorder does itself is no hook's time.
-func (r *recorder) close(outcome Outcome, err error) *HookRun {
-	took := time.Since(r.start) - r.began
-	run := &r.event.Hooks[len(r.event.Hooks)-1]
-	run.Outcome, run.Err, run.Duration = outcome, err, took
-	r.running = false
-	return run
-}
-
-// send is deferred by the dispatch.
-func (r *recorder) send() {
-	if r.running { // a hook ends the goroutine
-		r.close(OutcomeFailed, ErrGoexit)
-		r.payload.changed()
-	}
-	if len(r.event.Hooks) == 0 {
-		return
-	}
-	r.event.HookCount = len(r.event.Hooks)
-	r.event.Duration = time.Since(r.start)
-	if r.event.Outcome == "" {
-		r.event.Outcome = OutcomeProceeded
-		if r.payload.differs() {
-			r.event.Outcome = OutcomeModified
-		}
-	}
-	notify(r.nest(), r.watchers, r.event)
-}
-
-// nest returns the ctx for observers. One that opens the seam that it observes
-// is stopped as a hook would be, but it can change nothing: the nest that breaks
-// is its own, not that of the hooks around it.
-func (r *recorder) nest() context.Context {
-	n := nestOf(r.ctx)
-	if n == nil {
-		return r.ctx
-	}
-	own := &nest{Context: r.ctx, depth: n.depth}
-	own.root = &own.broken
-	return own
-}
-
 // notify calls each observer, the next one also after one that panicked or
 // ended the goroutine.
 func notify(ctx context.Context, watchers []*watcher, ev HookDispatchedEvent) {
@@ -275,12 +117,6 @@ func callObserver(ctx context.Context, fn func(context.Context, HookDispatchedEv
 	}
 }
 
-// logger is where failures that are passed over are logged: nil for
-// slog.Default(), a nil Logger inside for nowhere.
-var logger atomic.Pointer[logTarget]
-
-type logTarget struct{ *slog.Logger }
-
 // SetLogger sets where the failures of hooks and observers that are passed
 // over are logged, for the process. The default is [slog.Default] at the time
 // of the failure; nil silences them, and then only events tell. A log line
@@ -288,31 +124,6 @@ type logTarget struct{ *slog.Logger }
 // never holds a payload. SetLogger(slog.Default()) undoes an earlier call, for the
 // default logger of that moment. It is safe for concurrent use.
 func SetLogger(l *slog.Logger) { logger.Store(&logTarget{l}) }
-
-func logFailure(ctx context.Context, p *point, h *hook, err error) {
-	logError(ctx, "hooks: a hook failed and was passed over", err,
-		slog.String("hook", h.reg.Name()), slog.String("point", string(p.name)))
-}
-
-// logError logs one failure. The handler is foreign code too: what it panics
-// with ends here, for there is nowhere left to report it.
-func logError(ctx context.Context, msg string, err error, attrs ...slog.Attr) {
-	l := slog.Default()
-	if t := logger.Load(); t != nil {
-		if t.Logger == nil {
-			return
-		}
-		l = t.Logger
-	}
-	attrs = append(attrs, slog.Any("error", err))
-	if p, ok := err.(*PanicError); ok {
-		attrs = append(attrs, slog.String("stack", string(p.Stack)))
-	}
-	var r recovery
-	defer r.catch()
-	l.LogAttrs(ctx, slog.LevelError, msg, attrs...)
-	r.returned = true
-}
 
 // SlogObserver returns an observer that logs each event to l, or to
 // [slog.Default] if l is nil: at debug level, at warn level where a hook
@@ -355,4 +166,114 @@ func SlogObserver(l *slog.Logger) func(context.Context, HookDispatchedEvent) {
 		}
 		to.LogAttrs(ctx, level, "hooks dispatched", attrs...)
 	}
+}
+
+// AsyncObserver hands events to a function in a goroutine of its own, so that
+// a slow one doesn't hold up dispatches:
+//
+//	a := hooks.NewAsyncObserver(export, 1024)
+//	defer a.Close(ctx)
+//	hooks.Observe(a.Handle)
+//
+// Its methods are safe for concurrent use.
+type AsyncObserver struct {
+	fn      func(context.Context, HookDispatchedEvent)
+	events  chan asyncEvent
+	quit    chan struct{} // closed when Close gave up waiting
+	drained chan struct{} // closed when the goroutine has ended
+	dropped atomic.Uint64
+
+	mu       sync.RWMutex
+	closed   bool // protected by mu; no send on events once it is set
+	quitOnce sync.Once
+}
+
+type asyncEvent struct {
+	ctx context.Context
+	ev  HookDispatchedEvent
+}
+
+// NewAsyncObserver starts an observer that calls fn with one event at a time
+// and holds up to buffer more. It panics if fn is nil or buffer is negative.
+// [AsyncObserver.Close] ends it.
+func NewAsyncObserver(fn func(context.Context, HookDispatchedEvent), buffer int) *AsyncObserver {
+	if fn == nil {
+		panic("hooks: NewAsyncObserver: the function is nil")
+	}
+	if buffer < 0 {
+		panic(fmt.Sprintf("hooks: NewAsyncObserver: a buffer of %d events can't be; give 0 or more", buffer))
+	}
+	a := &AsyncObserver{
+		fn:      fn,
+		events:  make(chan asyncEvent, buffer),
+		quit:    make(chan struct{}),
+		drained: make(chan struct{}),
+	}
+	go a.work()
+	return a
+}
+
+// Handle is the function to give to [Observe]. It never blocks: an event that
+// finds the buffer full, or the observer closed, is dropped and counted. The
+// event keeps the values of ctx, without its cancellation.
+func (a *AsyncObserver) Handle(ctx context.Context, ev HookDispatchedEvent) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if !a.closed {
+		select {
+		case a.events <- asyncEvent{context.WithoutCancel(nonNil(ctx)), ev}:
+			return
+		default:
+		}
+	}
+	a.dropped.Add(1)
+}
+
+// Dropped returns how many events were dropped.
+func (a *AsyncObserver) Dropped() uint64 { return a.dropped.Load() }
+
+// Close stops taking events and waits until those taken are handled. If ctx
+// ends first it returns ctx.Err(), and what is still waiting is dropped and
+// counted. Closing again waits again. Close must not be called from the
+// observer's own function without a ctx that ends, for which it would wait.
+func (a *AsyncObserver) Close(ctx context.Context) error {
+	a.mu.Lock()
+	if !a.closed {
+		a.closed = true
+		close(a.events)
+	}
+	a.mu.Unlock()
+	ctx = nonNil(ctx)
+	select {
+	case <-a.drained:
+		return nil
+	default:
+	}
+	select {
+	case <-a.drained:
+		return nil
+	case <-ctx.Done():
+		a.quitOnce.Do(func() { close(a.quit) })
+		return ctx.Err()
+	}
+}
+
+func (a *AsyncObserver) work() {
+	finished := false
+	defer func() {
+		if finished {
+			close(a.drained)
+		} else {
+			go a.work() // fn ended the goroutine
+		}
+	}()
+	for e := range a.events {
+		select {
+		case <-a.quit:
+			a.dropped.Add(1)
+		default:
+			callObserver(e.ctx, a.fn, e.ev)
+		}
+	}
+	finished = true
 }

@@ -1,0 +1,58 @@
+package hooks
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/loophooks/hooks/internal/errtree"
+)
+
+// Outcome is what came of a dispatch or of one hook in it.
+type Outcome string
+
+// The outcomes of a dispatch, and of a hook.
+const (
+	OutcomeProceeded Outcome = "proceeded" // nothing was changed
+	OutcomeModified  Outcome = "modified"  // the payload differs from before
+	OutcomeAborted   Outcome = "aborted"   // a hook stopped the chain
+	OutcomeFailed    Outcome = "failed"    // of a hook only: it failed and was passed over
+)
+
+// HookDispatchedEvent tells of one dispatch that ran at least one hook. What
+// it holds is shared by all observers and must not be changed. It holds no
+// payload; AbortReason and the Err of a hook are the hook author's own words.
+type HookDispatchedEvent struct {
+	Point       InterceptionPoint
+	Outcome     Outcome
+	HookCount   int           // hooks that ran
+	Duration    time.Duration // of the whole dispatch
+	AbortReason string
+	AbortSource string
+	Hooks       []HookRun // each hook that ran, in order
+	RunID       string
+	AgentRole   string
+	ToolName    string
+	ToolCallID  string
+}
+
+// HookRun tells of one hook in a dispatch.
+type HookRun struct {
+	Name     string        // as of [Registration.Name]
+	Outcome  Outcome       // OutcomeAborted for the hook that stopped the chain
+	Duration time.Duration // of this hook
+	Err      error         // what it failed with, a *PanicError for a panic; of an abort, its cause
+}
+
+// MarshalJSON writes the run with the text of Err, which encoding/json would
+// lose.
+func (h HookRun) MarshalJSON() ([]byte, error) {
+	type fields HookRun // without this method
+	v := struct {
+		fields
+		Err string `json:",omitempty"`
+	}{fields: fields(h)}
+	if h.Err != nil {
+		v.Err = errtree.Text(h.Err)
+	}
+	return json.Marshal(v)
+}

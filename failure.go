@@ -1,0 +1,154 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/loophooks/hooks/internal/errtree"
+)
+
+// recovery is the deferred half of a function that calls foreign code. The
+// function sets returned once that code has returned.
+type recovery struct {
+	returned bool
+	panicked *PanicError
+}
+
+// catch must be deferred directly. After it, a function that was left without
+// having returned has panicked, even with a nil value under
+// GODEBUG=panicnil=1. One whose goroutine exits is never seen again.
+func (r *recovery) catch() {
+	if !r.returned {
+		r.panicked = newPanicError(recover())
+	}
+}
+
+// newPanicError is called by the deferred function that recovered value, while
+// the stack still shows where the panic came from.
+func newPanicError(value any) *PanicError {
+	return &PanicError{Value: value, Stack: debug.Stack()}
+}
+
+// findAbort finds the *HookAborted in err as errors.As does, passing over nil
+// ones.
+func findAbort(err error) *HookAborted {
+	if a, ok := err.(*HookAborted); ok {
+		return a // the usual case, without a walk
+	}
+	var found *HookAborted
+	errtree.Walk(err, func(err error) bool {
+		if a, ok := err.(*HookAborted); ok {
+			found = a
+		} else if as, ok := err.(interface{ As(any) bool }); ok {
+			found = asAbort(as)
+		}
+		return found != nil
+	})
+	return found
+}
+
+// asAbort asks an error that says itself what it is. It stands apart for its
+// variable, which is on the heap.
+func asAbort(err interface{ As(any) bool }) *HookAborted {
+	var a *HookAborted
+	if err.As(&a) {
+		return a
+	}
+	return nil
+}
+
+// ruling is what the result of a hook means for its chain.
+type ruling struct {
+	abort *HookAborted // the chain stops with it
+	err   error        // the hook failed with it, and the chain goes on
+}
+
+// rule judges a hook that returned an error or, where panicked is set,
+// panicked.
+func rule(p *point, h *hook, err error, panicked *PanicError) ruling {
+	if panicked != nil {
+		err = panicked
+	}
+	found := findAbort(err)
+	switch {
+	case found != nil:
+		abort := *found
+		if abort.Err == nil && err != error(found) {
+			abort.Err = err
+		}
+		return ruling{abort: abort.at(p, h)}
+	case errtree.Has(err, ErrTooDeep):
+		return ruling{abort: (&HookAborted{Reason: tooDeepReason, StopRun: true, Err: err}).at(p, h)}
+	}
+	if a, ok := err.(*HookAborted); ok && a == nil {
+		err = errNilAbort
+	}
+	if h.failClosed {
+		// The model reads the reason, and the error's text can hold secrets;
+		// so can the place of registration.
+		who := h.reg.name
+		if who == "" {
+			who = "a guard"
+		}
+		return ruling{abort: (&HookAborted{Reason: who + " failed", Err: err}).at(p, h)}
+	}
+	return ruling{err: err}
+}
+
+// at fills in where and by whom, and returns e.
+func (e *HookAborted) at(p *point, h *hook) *HookAborted {
+	if e.Point == "" {
+		e.Point = p.name
+	}
+	if e.Source == "" {
+		e.Source = h.reg.Name()
+	}
+	return e
+}
+
+// settle rules on a hook that failed, logs a failure that is passed over and
+// returns the abort that ends the chain.
+func settle(ctx context.Context, p *point, h *hook, err error, panicked *PanicError) error {
+	ruled := rule(p, h, err, panicked)
+	if ruled.abort != nil {
+		return ruled.abort
+	}
+	logFailure(ctx, p, h, ruled.err)
+	return nil
+}
+
+// logger is where failures that are passed over are logged: nil for
+// slog.Default(), a nil Logger inside for nowhere.
+var logger atomic.Pointer[logTarget]
+
+type logTarget struct{ *slog.Logger }
+
+func logFailure(ctx context.Context, p *point, h *hook, err error) {
+	logError(ctx, "hooks: a hook failed and was passed over", err,
+		slog.String("hook", h.reg.Name()), slog.String("point", string(p.name)))
+}
+
+// logError logs one failure. The handler is foreign code too: what it panics
+// with ends here, for there is nowhere left to report it.
+func logError(ctx context.Context, msg string, err error, attrs ...slog.Attr) {
+	l := slog.Default()
+	if t := logger.Load(); t != nil {
+		if t.Logger == nil {
+			return
+		}
+		l = t.Logger
+	}
+	attrs = append(attrs, slog.Any("error", err))
+	if p, ok := err.(*PanicError); ok {
+		attrs = append(attrs, slog.String("stack", string(p.Stack)))
+	}
+	var r recovery
+	defer r.catch()
+	l.LogAttrs(ctx, slog.LevelError, msg, attrs...)
+	r.returned = true
+}
+
+var errNilAbort = errors.New("hooks: a nil *HookAborted was returned as an error; return nil to go on, or Abort with a reason")
