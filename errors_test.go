@@ -43,7 +43,7 @@ func TestAnAbortWithoutASourceCarriesTheNameOfItsHook(t *testing.T) {
 	reg.Remove()
 	reg = hooks.On(hooks.PreStep, fails[hooks.Step](hooks.Abort("no")), hooks.In(r))
 	assert.Equal(t, reg.Name(), aborted(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{})).Source)
-	assert.Regexp(t, `^abort_test\.go:\d+$`, reg.Name())
+	assert.Regexp(t, `^errors_test\.go:\d+$`, reg.Name())
 }
 
 func TestAnAbortStopsTheChainAndKeepsTheEdits(t *testing.T) {

@@ -81,7 +81,7 @@ func TestEveryPanicIsContainedAndTellsWhatItWas(t *testing.T) {
 			require.True(t, ok)
 			assert.NotNil(t, panicked.Value)
 			assert.Contains(t, err.Error(), tt.want)
-			assert.Contains(t, string(panicked.Stack), "panic_test.go")
+			assert.Contains(t, string(panicked.Stack), "failure_test.go")
 		})
 	}
 }
