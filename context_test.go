@@ -1,5 +1,8 @@
 package hooks_test
 
+// What all contexts share: values of one call, and the caller that travels with
+// the ctx.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,8 @@
 package hooks_test
 
+// Aborts: how a hook refuses, how its refusal is found in an error or a panic,
+// and what its texts tell.
+
 import (
 	"context"
 	"errors"

@@ -1,12 +1,23 @@
 package hooks_test
 
+// Which hooks a dispatch concerns: filters by tool and role, patterns, and the
+// normal form of a tool's name. Filters go by the name at the start, guards by
+// the one at the end as well.
+
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/loophooks/hooks"
 )
@@ -298,4 +309,302 @@ func TestACallOfAToolThatNobodyKnowsRunsItsHooks(t *testing.T) {
 	assert.Equal(t, "pre:browser_fill post:browser_fill", tr.take())
 	assert.ErrorIs(t, call.Err, errUnknown)
 	assert.True(t, call.IsError())
+}
+
+// modelMatchesTool is the rule of WithTools, said plainly: the raw names, then
+// the normalised ones, then the patterns on both forms. A name of which
+// normalising leaves nothing has no second form.
+func modelMatchesTool(names []string, tool string) bool {
+	normalTool, hasNormal := modelNormal(tool)
+	for _, name := range names {
+		if strings.ContainsAny(name, "*?") {
+			if modelGlob(modelCharacters(name), modelCharacters(tool)) ||
+				hasNormal && modelGlob(modelCharacters(name), modelCharacters(normalTool)) {
+				return true
+			}
+			continue
+		}
+		if name == tool {
+			return true
+		}
+		if normalName, ok := modelNormal(name); ok && hasNormal && normalName == normalTool {
+			return true
+		}
+	}
+	return false
+}
+
+// modelNormal returns the normalised form of a name, and whether it is one or
+// only the hash that stands for the name.
+func modelNormal(name string) (string, bool) {
+	normal := hooks.SanitizeToolName(name)
+	hash := fmt.Sprintf("tool_%x", sha256.Sum256([]byte(name)))[:len("tool_")+8]
+	return normal, normal != hash
+}
+
+// modelCharacters takes a text apart: into runes, and bytes where it isn't
+// valid.
+func modelCharacters(s string) []string {
+	var list []string
+	for s != "" {
+		_, size := utf8.DecodeRuneInString(s)
+		list, s = append(list, s[:size]), s[size:]
+	}
+	return list
+}
+
+// modelGlob matches by the table of all prefixes of both.
+func modelGlob(pattern, name []string) bool {
+	reached := make([]bool, len(name)+1) // the prefixes of name that the pattern so far matches
+	reached[0] = true
+	for _, p := range pattern {
+		next := make([]bool, len(name)+1)
+		for n := range next {
+			switch {
+			case p == "*":
+				next[n] = reached[n] || n > 0 && next[n-1]
+			case n > 0:
+				next[n] = reached[n-1] && (p == "?" || p == name[n-1])
+			}
+		}
+		reached = next
+	}
+	return reached[len(name)]
+}
+
+// FuzzToolFilter compares which hooks a dispatch runs with what the plain rule
+// says, on every way that a dispatch can take through an index.
+func FuzzToolFilter(f *testing.F) {
+	f.Add("Delete File", "read_file", "delete_file")
+	f.Add("delete_file\nDelete File\ndeleteFile", "delete-file", "DELETE FILE")
+	f.Add("mcp__*", "github*\n*delete", "github/delete")
+	f.Add("delete_*", "*file\n?elete*", "Delete File")
+	f.Add("日本語", "tool_77710aed", "日本語")
+	f.Add("tool_77710aed", "日本語\n?*", "tool_77710aed")
+	f.Add("", "*", "")
+	f.Add("??", "caf?\nCafé", "café")
+	f.Add("\xff*\nab\xc3", "?b\xc3", "ab\xc3")
+	f.Fuzz(func(t *testing.T, first, second, tool string) {
+		if len(first)+len(second)+len(tool) > 4096 {
+			return // the plain rule takes its time
+		}
+		a, b := strings.Split(first, "\n"), strings.Split(second, "\n")
+		filters := [][]string{nil, a, b, append(append([]string{}, b...), a...), {tool}, {}}
+		for _, way := range []string{"plain", "picky", "observed"} {
+			r := hooks.NewRegistry()
+			var got, want []int
+			for i, filter := range filters {
+				opts := []hooks.Option{hooks.In(r)}
+				if filter != nil {
+					opts = append(opts, hooks.WithTools(filter...))
+				}
+				if i%2 == 1 {
+					opts = append(opts, hooks.AsGuard())
+				}
+				if way == "picky" {
+					opts = append(opts, hooks.WithAgents("nobody's")) // a role filter lets an unset role in
+				}
+				hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+					got = append(got, i)
+					return nil
+				}, opts...)
+			}
+			for _, guards := range []bool{false, true} {
+				for i, filter := range filters {
+					if guards == (i%2 == 1) && (filter == nil || modelMatchesTool(filter, tool)) {
+						want = append(want, i)
+					}
+				}
+			}
+			if way == "observed" {
+				o := r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
+					require.Equal(t, len(want), ev.HookCount)
+				})
+				defer o.Remove()
+			}
+			require.NoError(t, hooks.Dispatch(hooks.WithScope(t.Context(), r), hooks.PreToolCall, &hooks.ToolCall{Name: tool}))
+			require.Equal(t, want, got, "%s: %q %q, tool %q", way, a, b, tool)
+		}
+	})
+}
+
+func TestGuardsDecideOnTheNameThatHooksLeft(t *testing.T) {
+	t.Parallel()
+	for _, filter := range []string{"delete_file", "Delete File", "delete_*"} {
+		r := hooks.NewRegistry()
+		hooks.On(hooks.PreToolCall, func(_ context.Context, c *hooks.ToolCall) error {
+			c.Name = "delete_file"
+			return nil
+		}, hooks.In(r), hooks.WithTools("alias"))
+		hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+			return hooks.Abort("no")
+		}, hooks.In(r), hooks.AsGuard(), hooks.WithTools(filter))
+		ordinary := 0
+		hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { ordinary++; return nil },
+			hooks.In(r), hooks.WithTools(filter))
+
+		call := &hooks.ToolCall{Name: "alias"}
+		require.NoError(t, hooks.RunTool(hooks.WithScope(t.Context(), r), call, func(context.Context, *hooks.ToolCall) error {
+			t.Errorf("%s: the tool ran under the new name", filter)
+			return nil
+		}))
+		assert.NotNil(t, call.Blocked, filter)
+		assert.Zero(t, ordinary, "hooks go by the name at the start")
+	}
+}
+
+func TestGuardsAreNotEvadedByANewName(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	runs := 0
+	hooks.On(hooks.PreToolCall, func(_ context.Context, c *hooks.ToolCall) error {
+		c.Name, c.AgentRole = "harmless", "somebody"
+		return nil
+	}, hooks.In(r))
+	guard := func(context.Context, *hooks.ToolCall) error { runs++; return nil }
+	hooks.On(hooks.PreToolCall, guard, hooks.In(r), hooks.AsGuard(), hooks.WithTools("delete_file"))
+	hooks.On(hooks.PreToolCall, guard, hooks.In(r), hooks.AsGuard(), hooks.WithAgents("Writer"))
+	hooks.On(hooks.PreToolCall, guard, hooks.In(r), hooks.AsGuard(), hooks.WithTools("delete_file", "harmless"))
+	hooks.On(hooks.PreToolCall, guard, hooks.In(r), hooks.AsGuard(), hooks.WithTools("other_tool"))
+	require.NoError(t, hooks.Dispatch(hooks.WithScope(t.Context(), r), hooks.PreToolCall,
+		&hooks.ToolCall{Name: "delete_file", Caller: hooks.Caller{AgentRole: "Writer"}}))
+	assert.Equal(t, 3, runs, "each guard of either name or role once, and no other")
+}
+
+func TestSanitizeToolName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Delete File":                 "delete_file",
+		"ExaSearchTool":               "exa_search_tool",
+		"HTTPServerTool":              "http_server_tool",
+		"getURL":                      "get_url",
+		"aBC":                         "a_bc",
+		"v2API":                       "v2api",
+		"Tool2Go":                     "tool2go",
+		"parseJSON2XML":               "parse_json2xml",
+		"GetV2":                       "get_v2",
+		"S3Upload":                    "s3upload",
+		"DELETE_FILE":                 "delete_file",
+		" delete_file ":               "delete_file",
+		"ABc":                         "a_bc",
+		"Café Lookup":                 "cafe_lookup",
+		"ＦＵＬＬ":                        "full",
+		"ﬁle":                         "file",
+		"ßharp":                       "harp",
+		"Ａ１":                          "a1",
+		"a日B":                         "a_b",
+		"get½":                        "get12",
+		"it's \"fun\" tool":           "its_fun_tool",
+		"a'B":                         "ab",
+		`a"b`:                         "ab",
+		"__x__":                       "x",
+		"a__b":                        "a_b",
+		"a..b--c":                     "a_b_c",
+		"Web-Search!!":                "web_search",
+		"a\xffb":                      "ab",
+		"\xe3\x81a":                   "a",
+		"x\x00y":                      "x_y",
+		strings.Repeat("x", 64):       strings.Repeat("x", 64),
+		strings.Repeat("x", 65):       strings.Repeat("x", 55) + "_" + hash8(strings.Repeat("x", 65)),
+		strings.Repeat("X", 70):       strings.Repeat("x", 55) + "_c71bd109",
+		strings.Repeat("ab_", 30):     strings.Repeat("ab_", 18) + "a_01ddad3e",
+		strings.Repeat("日", 100):      "tool_" + hash8(strings.Repeat("日", 100)),
+		strings.Repeat("a", 64) + "_": strings.Repeat("a", 64),
+		"":                            "tool_e3b0c442",
+		"___":                         "tool_" + hash8("___"),
+		"'\"":                         "tool_" + hash8("'\""),
+		"日本語":                         "tool_" + hash8("日本語"),
+		"\xff\xfe":                    "tool_" + hash8("\xff\xfe"),
+	} {
+		assert.Equal(t, want, hooks.SanitizeToolName(name), "%q", name)
+	}
+}
+
+func TestSanitizeToolNameTrimsTheCutOfALongName(t *testing.T) {
+	t.Parallel()
+	// The 55th character is the separator.
+	long := strings.Repeat("a", 54) + "_" + strings.Repeat("b", 20)
+	assert.Equal(t, strings.Repeat("a", 54)+"_"+hash8(long), hooks.SanitizeToolName(long))
+}
+
+func TestSanitizeToolNameKeepsUnreadableNamesDistinct(t *testing.T) {
+	t.Parallel()
+	assert.NotEqual(t, hooks.SanitizeToolName("日本語"), hooks.SanitizeToolName("中文"))
+	assert.NotEqual(t, hooks.SanitizeToolName(""), hooks.SanitizeToolName("_"))
+}
+
+// A name comes from a model or a server, which bound nothing. Time that isn't
+// linear in its length would show here as a test that never ends.
+func TestSanitizeToolNameTakesVeryLongNames(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	for unit, form := range map[string]string{
+		"a": "a", "A": "a", "aB": "a_b", "é": "e", "e\u0301": "e",
+		"_": "", "'": "", "\xff": "", "\u0301": "", "ﷺ": "", "日": "",
+	} {
+		n := size / len(unit)
+		name, long := strings.Repeat(unit, n), strings.Repeat(form, n)
+		want := "tool_" + hash8(name)
+		if long != "" {
+			want = strings.TrimRight(long[:55], "_") + "_" + hash8(long)
+		}
+		assert.Equal(t, want, hooks.SanitizeToolName(name), "%q", unit)
+	}
+}
+
+func TestSanitizeToolNameAllocs(t *testing.T) {
+	for name, want := range map[string]float64{
+		"delete_file":           0,
+		"x":                     0,
+		strings.Repeat("x", 64): 0,
+		"Delete File":           1, // the result
+		"Café Lookup":           1,
+	} {
+		got := testing.AllocsPerRun(100, func() { hooks.SanitizeToolName(name) })
+		assert.Equal(t, want, got, "%q", name)
+	}
+}
+
+func FuzzSanitizeToolName(f *testing.F) {
+	f.Fuzz(func(t *testing.T, name string) {
+		got := hooks.SanitizeToolName(name)
+		require.Equal(t, referenceToolName(name), got)
+		require.Regexp(t, `^[a-z0-9]+(_[a-z0-9]+)*$`, got)
+		require.LessOrEqual(t, len(got), 64)
+		require.Equal(t, got, hooks.SanitizeToolName(got), "normalising twice differs from once")
+	})
+}
+
+var (
+	acronymEnd = regexp.MustCompile(`([A-Z]+)([A-Z][a-z])`)
+	wordStart  = regexp.MustCompile(`([a-z])([A-Z])`)
+	separators = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+// referenceToolName is the rule written out step by step. Bytes that aren't
+// UTF-8 go first: package norm leaves what stands behind one as it is.
+func referenceToolName(name string) string {
+	s := strings.Map(func(r rune) rune {
+		if r > 127 {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(strings.ToValidUTF8(name, "")))
+	s = acronymEnd.ReplaceAllString(s, "${1}_${2}")
+	s = wordStart.ReplaceAllString(s, "${1}_${2}")
+	s = strings.ToLower(s)
+	s = strings.NewReplacer("'", "", `"`, "").Replace(s)
+	s = strings.Trim(separators.ReplaceAllString(s, "_"), "_")
+	switch {
+	case s == "":
+		return "tool_" + hash8(name)
+	case len(s) > 64:
+		return strings.TrimRight(s[:55], "_") + "_" + hash8(s)
+	}
+	return s
+}
+
+func hash8(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])[:8]
 }

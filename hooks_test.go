@@ -1,9 +1,16 @@
 package hooks_test
 
+// What On takes and refuses, and what each option does to a hook: that it runs
+// once, has a deadline, and at which place of its chain it stands.
+
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -167,17 +174,6 @@ func TestANameIsNoKey(t *testing.T) {
 	assert.Equal(t, "second", tr.take())
 }
 
-func TestARegistrationTellsItsPoint(t *testing.T) {
-	t.Parallel()
-	_, r := newRun(t)
-	for _, p := range everyPoint() {
-		reg := p.on(func() error { return nil }, hooks.In(r))
-		assert.Equal(t, p.name, reg.Point())
-		reg.Remove()
-		assert.Equal(t, p.name, reg.Point(), "after its removal too")
-	}
-}
-
 func TestOnRegistersInTheDefaultRegistryUnlessToldOtherwise(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
@@ -187,4 +183,391 @@ func TestOnRegistersInTheDefaultRegistryUnlessToldOtherwise(t *testing.T) {
 	named := hooks.On(p, fails[job](nil), hooks.In(hooks.Default()))
 	assert.Equal(t, []*hooks.Registration{global, named}, hooks.Hooks(p))
 	assert.Equal(t, []*hooks.Registration{scoped}, r.Hooks(p))
+}
+
+func TestAHookWithOnceRunsOnceAndLeavesTheChain(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var ran atomic.Int64
+	reg := hooks.On(hooks.PreStep, counter[hooks.Step](&ran), hooks.In(r), hooks.WithOnce())
+	assert.Len(t, r.Hooks(hooks.PreStep), 1)
+	for range 3 {
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	}
+	assert.EqualValues(t, 1, ran.Load())
+	assert.Empty(t, r.Hooks(hooks.PreStep))
+	assert.False(t, hooks.Enabled(ctx, hooks.PreStep))
+	assert.False(t, reg.Remove(), "it was used up before")
+}
+
+func TestAHookWithOnceIsUsedUpEvenIfItFails(t *testing.T) {
+	t.Parallel()
+	for name, fn := range map[string]hooks.Func[hooks.Step]{
+		"error": fails[hooks.Step](errBroken),
+		"panic": panics[hooks.Step]("boom"),
+		"abort": fails[hooks.Step](hooks.Abort("no")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			events := record(t, r)
+			hooks.On(hooks.PreStep, fn, hooks.In(r), hooks.WithOnce())
+			_ = hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{})
+			assert.Equal(t, 1, events.one(t).HookCount)
+			require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+			assert.Empty(t, events.take())
+			assert.Empty(t, r.Hooks(hooks.PreStep))
+		})
+	}
+}
+
+func TestADispatchThatAFilterSkipsDoesNotUseUpAHookWithOnce(t *testing.T) {
+	t.Parallel()
+	for name, filter := range map[string]hooks.Option{
+		"name":    hooks.WithTools("Write File"),
+		"pattern": hooks.WithTools("write*"),
+		"role":    hooks.WithAgents("Writer"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			var ran atomic.Int64
+			hooks.On(hooks.PreToolCall, counter[hooks.ToolCall](&ran), hooks.In(r), hooks.WithOnce(), filter)
+			dispatch := func(tool, role string) {
+				call := &hooks.ToolCall{Name: tool, Caller: hooks.Caller{AgentRole: role}}
+				require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, call))
+			}
+			dispatch("read_file", "Reader")
+			assert.Zero(t, ran.Load())
+			assert.Len(t, r.Hooks(hooks.PreToolCall), 1)
+			dispatch("write_file", "Writer")
+			dispatch("write_file", "Writer")
+			assert.EqualValues(t, 1, ran.Load())
+		})
+	}
+}
+
+func TestADispatchThatStopsBeforeAHookWithOnceDoesNotUseItUp(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var ran atomic.Int64
+	stop := hooks.On(hooks.PreStep, fails[hooks.Step](hooks.Abort("no")), hooks.In(r))
+	hooks.On(hooks.PreStep, counter[hooks.Step](&ran), hooks.In(r), hooks.WithOnce())
+	aborted(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	stop.Remove()
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.EqualValues(t, 1, ran.Load())
+}
+
+func TestAHookWithOnceThatDispatchesItsOwnPointRunsOnce(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var ran atomic.Int64
+	hooks.On(hooks.PreStep, func(ctx context.Context, s *hooks.Step) error {
+		ran.Add(1)
+		return hooks.Dispatch(ctx, hooks.PreStep, s)
+	}, hooks.In(r), hooks.WithOnce())
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.EqualValues(t, 1, ran.Load())
+}
+
+func TestWithOnceConcurrentSafe(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	const rounds, dispatchers = 50, 16
+	for range rounds {
+		var ran, always atomic.Int64
+		hooks.On(hooks.PreStep, counter[hooks.Step](&ran), hooks.In(r), hooks.WithOnce())
+		hooks.On(hooks.PreStep, counter[hooks.Step](&always), hooks.In(r))
+		start := make(chan struct{})
+		var wg sync.WaitGroup
+		for range dispatchers {
+			wg.Go(func() {
+				<-start
+				assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+			})
+		}
+		close(start)
+		wg.Wait()
+		require.EqualValues(t, 1, ran.Load())
+		require.EqualValues(t, dispatchers, always.Load())
+		require.Equal(t, 1, r.Clear(hooks.PreStep))
+	}
+}
+
+// A hook that runs once takes its time from one dispatch alone.
+func TestNobodyWaitsForAHookWithOnce(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	running, release := make(chan struct{}), make(chan struct{})
+	hooks.On(hooks.PreStep, func(context.Context, *hooks.Step) error {
+		close(running)
+		<-release
+		return nil
+	}, hooks.In(r), hooks.WithOnce())
+	var wg sync.WaitGroup
+	wg.Go(func() { assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{})) })
+	<-running
+	finishes(t, "another dispatch", func() {
+		assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	})
+	close(release)
+	wg.Wait()
+}
+
+func TestWithTimeoutGivesTheHookADeadlineFromWhenItBegins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		var kept context.Context
+		hooks.On(hooks.PreStep, edit(func(*hooks.Step) { <-time.After(time.Hour) }), hooks.In(r))
+		hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+			kept = ctx
+			deadline, ok := ctx.Deadline()
+			assert.True(t, ok)
+			assert.Equal(t, time.Second, time.Until(deadline))
+			return nil
+		}, hooks.In(r), hooks.WithTimeout(time.Second))
+		hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+			_, ok := ctx.Deadline()
+			assert.False(t, ok, "the deadline is that hook's alone")
+			return nil
+		}, hooks.In(r))
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		assert.ErrorIs(t, kept.Err(), context.Canceled, "its timer is released")
+	})
+}
+
+func TestAHookThatRunsOutOfTimeHasFailed(t *testing.T) {
+	t.Parallel()
+	for name, result := range map[string]func(context.Context) error{
+		"and says so":        func(ctx context.Context) error { return ctx.Err() },
+		"and decides late":   func(context.Context) error { return nil },
+		"and says the cause": func(ctx context.Context) error { return context.Cause(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, r := newRun(t)
+				events := record(t, r)
+				hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+					<-ctx.Done()
+					return result(ctx)
+				}, hooks.In(r), hooks.WithTimeout(time.Second))
+				require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+				run := events.one(t).Hooks[0]
+				assert.Equal(t, hooks.OutcomeFailed, run.Outcome)
+				assert.ErrorIs(t, run.Err, context.DeadlineExceeded)
+				assert.NotEmpty(t, run.Err.Error())
+				assert.Equal(t, time.Second, run.Duration)
+			})
+		})
+	}
+}
+
+func TestAHookIsNotInterruptedByItsTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		events := record(t, r)
+		hooks.On(hooks.PreStep, edit(func(s *hooks.Step) {
+			<-time.After(time.Minute)
+			s.Input = "late"
+		}), hooks.In(r), hooks.WithTimeout(time.Second))
+		step := &hooks.Step{}
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, step))
+		assert.Equal(t, "late", step.Input)
+		assert.Equal(t, time.Minute, events.one(t).Duration)
+	})
+}
+
+// A decision that was made in spite of the clock stands: it is no failure.
+func TestALateAbortIsAnAbort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+			<-ctx.Done()
+			return hooks.Abort("no")
+		}, hooks.In(r), hooks.WithTimeout(time.Second))
+		assert.Equal(t, "no", aborted(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{})).Reason)
+	})
+}
+
+func TestADeadlineOfTheCallerIsNoFailureOfTheHook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		events := record(t, r)
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+			<-ctx.Done()
+			return nil
+		}, hooks.In(r), hooks.WithTimeout(time.Hour), hooks.WithFailClosed())
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		assert.Equal(t, []hooks.Outcome{"proceeded"}, outcomes(events.one(t)))
+	})
+}
+
+// Each hook under a timeout has its own, whatever ctx it was handed.
+func TestTimeoutsOfNestedDispatchesAreToldApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		events := record(t, r)
+		hooks.On(hooks.PostStep, func(ctx context.Context, _ *hooks.Step) error {
+			<-ctx.Done() // of the outer hook, whose time is shorter
+			return nil
+		}, hooks.In(r), hooks.WithTimeout(time.Hour), hooks.WithName("inner"))
+		hooks.On(hooks.PreStep, func(ctx context.Context, s *hooks.Step) error {
+			return hooks.Dispatch(ctx, hooks.PostStep, s)
+		}, hooks.In(r), hooks.WithTimeout(time.Second), hooks.WithName("outer"))
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		got := events.take()
+		require.Len(t, got, 2)
+		assert.Equal(t, []hooks.Outcome{"proceeded"}, outcomes(got[0]), "the inner hook was in time")
+		assert.Equal(t, []hooks.Outcome{"failed"}, outcomes(got[1]))
+	})
+}
+
+func TestHooksRunInTheOrderOfRegistration(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	for _, name := range []string{"a", "b", "c"} {
+		hooks.On(hooks.PreStep, note[hooks.Step](&tr, name), hooks.In(r))
+	}
+	for range 10 {
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		assert.Equal(t, "a b c", tr.take())
+	}
+}
+
+// What kind a hook is decides how a dispatch finds it, never when it runs.
+func TestEachKindOfHookRunsWhereItWasRegistered(t *testing.T) {
+	t.Parallel()
+	kinds := []struct {
+		name string
+		opts []hooks.Option
+	}{
+		{"plain", nil},
+		{"tool", []hooks.Option{hooks.WithTools("Read File")}},
+		{"pattern", []hooks.Option{hooks.WithTools("read*")}},
+		{"role", []hooks.Option{hooks.WithAgents("Writer")}},
+		{"tool-and-role", []hooks.Option{hooks.WithTools("read_file"), hooks.WithAgents("Writer")}},
+		{"fail-closed", []hooks.Option{hooks.WithFailClosed()}},
+		{"timed", []hooks.Option{hooks.WithTimeout(time.Hour)}},
+		{"other-spelling", []hooks.Option{hooks.WithTools("readFile", "other")}},
+		{"once", []hooks.Option{hooks.WithOnce()}},
+		{"plain-again", nil},
+	}
+	// Every rotation, so that each kind stands before and after each other one.
+	for shift := range kinds {
+		ctx, r := newRun(t)
+		var tr trace
+		want := ""
+		for i := range kinds {
+			k := kinds[(i+shift)%len(kinds)]
+			hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, k.name), append(k.opts, hooks.In(r))...)
+			if i > 0 {
+				want += " "
+			}
+			want += k.name
+		}
+		call := &hooks.ToolCall{Name: "read_file", Caller: hooks.Caller{AgentRole: "Writer"}}
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, call))
+		assert.Equal(t, want, tr.take())
+	}
+}
+
+func TestTheDefaultRegistryRunsBeforeScopesFromTheOutermostIn(t *testing.T) {
+	t.Parallel()
+	pre, post := newPoint[job](t), newPoint[job](t)
+	outer, inner := hooks.NewRegistry(), hooks.NewRegistry()
+	var tr trace
+	// The inner ones are registered first, and with the highest priority.
+	for _, p := range []hooks.Point[job]{pre, post} {
+		hooks.On(p, note[job](&tr, "i1"), hooks.In(inner), hooks.WithPriority(1000))
+		hooks.On(p, note[job](&tr, "i2"), hooks.In(inner), hooks.WithPriority(1000))
+		hooks.On(p, note[job](&tr, "o1"), hooks.In(outer))
+		hooks.On(p, note[job](&tr, "o2"), hooks.In(outer))
+		hooks.On(p, note[job](&tr, "d1"), hooks.WithPriority(-1000))
+		hooks.On(p, note[job](&tr, "d2"), hooks.WithPriority(-1000))
+		hooks.On(p, note[job](&tr, "d3"), hooks.WithPriority(-1000))
+	}
+	ctx := hooks.WithScope(hooks.WithScope(t.Context(), outer), inner)
+	body := note[job](&tr, "body")
+	for range 100 {
+		require.NoError(t, hooks.Run(ctx, pre, post, &job{}, body))
+		// The same order at both points: the post hooks aren't mirrored.
+		require.Equal(t, "d1 d2 d3 o1 o2 i1 i2 body d1 d2 d3 o1 o2 i1 i2", tr.take())
+	}
+}
+
+func TestHigherPrioritiesRunFirstAndEqualOnesInOrder(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	// Kinds alternate, so that a priority is kept whatever else a hook is.
+	kinds := []hooks.Option{nil, hooks.WithTools("x"), hooks.WithTools("x*"), hooks.WithAgents("r"), hooks.WithFailClosed(), nil}
+	for i, priority := range []int{0, 10, -10, 0, 10, -10} {
+		name := strconv.Itoa(i)
+		hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, name), hooks.In(r), hooks.WithPriority(priority), kinds[i], hooks.WithName(name))
+	}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "x"}))
+	assert.Equal(t, "1 4 0 3 2 5", tr.take())
+	assert.Equal(t, []string{"1", "4", "0", "3", "2", "5"}, registered(r.Hooks(hooks.PreToolCall)))
+}
+
+func TestEqualPrioritiesKeepTheirOrderInALongChain(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var got, want [3][]int
+	for i := range 300 {
+		level := i * 7 % 3
+		want[level] = append(want[level], i)
+		hooks.On(hooks.PreStep, edit(func(*hooks.Step) { got[level] = append(got[level], i) }), hooks.In(r), hooks.WithPriority(level))
+	}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.Equal(t, want, got)
+}
+
+func TestThePriorityIsZeroUnlessGiven(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "below"), hooks.In(r), hooks.WithPriority(-1))
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "zero"), hooks.In(r), hooks.WithPriority(0))
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "unset"), hooks.In(r))
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "above"), hooks.In(r), hooks.WithPriority(1))
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.Equal(t, "above zero unset below", tr.take())
+}
+
+func TestAReplacementDoesNotDependOnHowLongAHookTakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		replace := func(suffix string, wait time.Duration, saw func(string)) hooks.Func[hooks.Step] {
+			return func(_ context.Context, s *hooks.Step) error {
+				saw(s.Input.(string))
+				<-time.After(wait)
+				s.Input = s.Input.(string) + suffix
+				return nil
+			}
+		}
+		hooks.On(hooks.PreStep, replace("A", 30*time.Millisecond, func(got string) { assert.Equal(t, "x", got) }), hooks.In(r))
+		hooks.On(hooks.PreStep, replace("B", 0, func(got string) { assert.Equal(t, "xA", got) }), hooks.In(r))
+		hooks.On(hooks.PreStep, replace("", 0, func(got string) { assert.Equal(t, "xAB", got) }), hooks.In(r))
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				s := &hooks.Step{Input: "x"}
+				assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, s))
+				assert.Equal(t, "xAB", s.Input)
+			})
+		}
+		wg.Wait()
+	})
 }

@@ -1,5 +1,8 @@
 package hooks_test
 
+// Messages and their parts: which edits a message knows of, and that the
+// framework's own are never written.
+
 import (
 	"context"
 	"slices"

@@ -1,5 +1,8 @@
 package hooks_test
 
+// Seams that hooks open: they fire their points like any others, up to a depth
+// at which recursion ends.
+
 import (
 	"context"
 	"errors"
@@ -267,4 +270,23 @@ func TestRecursionNeverOverflowsTheStack(t *testing.T) {
 			assert.Contains(t, seamInChild(t, variable+"="+which), ended+"true")
 		})
 	}
+}
+
+func TestObserverThatOpensTheSeamItObservesChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { return nil }, hooks.In(r))
+	opened, refused := 0, 0
+	r.Observe(func(ctx context.Context, _ hooks.HookDispatchedEvent) {
+		opened++
+		if err := hooks.RunTool(ctx, &hooks.ToolCall{Name: "again"}, seamReturns("page")); errors.Is(err, hooks.ErrTooDeep) {
+			refused++
+		}
+	})
+	call := &hooks.ToolCall{Name: "fetch"}
+	require.NoError(t, hooks.RunTool(hooks.WithScope(t.Context(), r), call, seamReturns("page")))
+	assert.Equal(t, "page", call.Result)
+	assert.Nil(t, call.Blocked)
+	assert.Less(t, opened, 100, "the recursion ends")
+	assert.Positive(t, refused)
 }

@@ -1,5 +1,8 @@
 package hooks_test
 
+// The points of a loop, their names and contexts, and points that a framework
+// defines.
+
 import (
 	"fmt"
 	"sync"

@@ -1,5 +1,8 @@
 package hooks_test
 
+// When an event says that a hook has modified its context: which fields count
+// at which point, and how they are compared.
+
 import (
 	"maps"
 	"math"

@@ -1,9 +1,15 @@
 package hooks_test
 
+// Registries and their handles, the scopes in which they are active, and
+// changes of a chain while a dispatch runs it.
+
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -76,6 +82,17 @@ func TestRemoveReportsWhetherItRemoved(t *testing.T) {
 		assert.False(t, reg.Remove(), name)
 		assert.False(t, r.Unregister(reg), name)
 		assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}), name)
+	}
+}
+
+func TestARegistrationTellsItsPoint(t *testing.T) {
+	t.Parallel()
+	_, r := newRun(t)
+	for _, p := range everyPoint() {
+		reg := p.on(func() error { return nil }, hooks.In(r))
+		assert.Equal(t, p.name, reg.Point())
+		reg.Remove()
+		assert.Equal(t, p.name, reg.Point(), "after its removal too")
 	}
 }
 
@@ -263,5 +280,463 @@ func TestRemoveConcurrentSafe(t *testing.T) {
 		}
 		wg.Wait()
 		require.EqualValues(t, 1, removed.Load()+cleared.Load(), "exactly one of them took it out")
+	}
+}
+
+func TestAScopeIsActiveUnderItsCtxAlone(t *testing.T) {
+	t.Parallel()
+	for _, p := range everyPoint() {
+		r := hooks.NewRegistry()
+		ran := 0
+		p.on(func() error { ran++; return nil }, hooks.In(r))
+		outside := t.Context()
+		inside := hooks.WithScope(outside, r)
+		below, cancel := context.WithCancel(inside)
+		require.NoError(t, p.dispatch(outside))
+		assert.Zero(t, ran, p.name)
+		assert.False(t, p.enabled(outside))
+		for _, ctx := range []context.Context{inside, below, context.WithoutCancel(below)} {
+			ran = 0
+			require.NoError(t, p.dispatch(ctx))
+			assert.Equal(t, 1, ran, p.name)
+			assert.True(t, p.enabled(ctx))
+		}
+		cancel()
+		require.NoError(t, p.dispatch(outside))
+		assert.Equal(t, 1, ran, p.name)
+	}
+}
+
+func TestAHookRegisteredAfterTheScopeBeganCounts(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "ran"), hooks.In(r))
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.Equal(t, "ran", tr.take())
+}
+
+func TestWithScopeRefusesNil(t *testing.T) {
+	t.Parallel()
+	text := panicText(t, func() { hooks.WithScope(t.Context(), nil) })
+	assert.Contains(t, text, "hooks: WithScope")
+	assert.Contains(t, text, "nil")
+}
+
+func TestARegistryThatIsActiveAlreadyChangesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPoint[job](t)
+	ctx, outer := newRun(t)
+	inner := hooks.NewRegistry()
+	ctx = hooks.WithScope(ctx, inner)
+	assert.Equal(t, ctx, hooks.WithScope(ctx, inner))
+	assert.Equal(t, ctx, hooks.WithScope(ctx, outer))
+	assert.Equal(t, ctx, hooks.WithScope(ctx, hooks.Default()))
+	assert.Equal(t, t.Context(), hooks.WithScope(t.Context(), hooks.Default()))
+
+	var tr trace
+	hooks.On(p, note[job](&tr, "default"))
+	hooks.On(p, note[job](&tr, "outer"), hooks.In(outer))
+	hooks.On(p, note[job](&tr, "inner"), hooks.In(inner))
+	again := hooks.WithScope(hooks.WithScope(hooks.WithScope(ctx, outer), hooks.Default()), inner)
+	require.NoError(t, hooks.Dispatch(again, p, &job{}))
+	assert.Equal(t, "default outer inner", tr.take())
+}
+
+func TestAScopeOnANilCtxIsOnABackground(t *testing.T) {
+	t.Parallel()
+	_, r := newRun(t)
+	var tr trace
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "ran"), hooks.In(r))
+	var none context.Context
+	ctx := hooks.WithScope(none, r)
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.Equal(t, "ran", tr.take())
+}
+
+// An inner scope adds to the outer one and doesn't hide it: a sub-agent can't
+// escape the guards of its crew.
+func TestScopesNestAndEndWithTheirCtx(t *testing.T) {
+	t.Parallel()
+	ctx, outer := newRun(t)
+	inner := hooks.NewRegistry()
+	var tr trace
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "outer"), hooks.In(outer))
+	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "inner"), hooks.In(inner))
+	dispatch := func(ctx context.Context) string {
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		return tr.take()
+	}
+	assert.Equal(t, "outer", dispatch(ctx))
+	assert.Equal(t, "outer inner", dispatch(hooks.WithScope(ctx, inner)))
+	assert.Equal(t, "outer", dispatch(ctx))
+	assert.Equal(t, "inner outer", dispatch(hooks.WithScope(hooks.WithScope(t.Context(), inner), outer)))
+
+	hooks.On(hooks.PreStep, fails[hooks.Step](hooks.Abort("crew policy")), hooks.In(outer))
+	abort := aborted(t, hooks.Dispatch(hooks.WithScope(ctx, inner), hooks.PreStep, &hooks.Step{}))
+	assert.Equal(t, "crew policy", abort.Reason)
+}
+
+func TestSiblingScopesDoNotSeeEachOther(t *testing.T) {
+	t.Parallel()
+	ctx, _ := newRun(t)
+	var tr trace
+	// Several scopes deep, so that siblings would share what their parent has
+	// room for.
+	for range 4 {
+		ctx = hooks.WithScope(ctx, hooks.NewRegistry())
+	}
+	var siblings []context.Context
+	for i := range 3 {
+		r := hooks.NewRegistry()
+		hooks.On(hooks.PreStep, note[hooks.Step](&tr, strconv.Itoa(i)), hooks.In(r))
+		siblings = append(siblings, hooks.WithScope(ctx, r))
+	}
+	for i, ctx := range siblings {
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		assert.Equal(t, strconv.Itoa(i), tr.take())
+	}
+}
+
+func TestManyScopesNest(t *testing.T) {
+	t.Parallel()
+	p := newPoint[job](t)
+	var tr trace
+	hooks.On(p, note[job](&tr, "d"))
+	ctx, want := t.Context(), []string{"d"}
+	for i := range 40 {
+		r := hooks.NewRegistry()
+		hooks.On(p, note[job](&tr, fmt.Sprint("g", i)), hooks.In(r), hooks.AsGuard())
+		hooks.On(p, note[job](&tr, fmt.Sprint(i)), hooks.In(r))
+		ctx = hooks.WithScope(ctx, r)
+		want = append(want, strconv.Itoa(i))
+	}
+	for i := range 40 {
+		want = append(want, fmt.Sprint("g", i))
+	}
+	require.NoError(t, hooks.Dispatch(ctx, p, &job{}))
+	assert.Equal(t, strings.Join(want, " "), tr.take())
+}
+
+func TestGoroutinesSeeTheScopesOfTheCtxTheyAreGiven(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var ran atomic.Int64
+	hooks.On(hooks.PreModelCall, counter[hooks.ModelCall](&ran), hooks.In(r))
+	// A pool whose workers were started outside of any scope.
+	work := make(chan context.Context)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for ctx := range work {
+				assert.NoError(t, hooks.Dispatch(ctx, hooks.PreModelCall, &hooks.ModelCall{}))
+			}
+		})
+	}
+	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{}, func(ctx context.Context, _ *hooks.ToolCall) error {
+		for range 5 {
+			work <- ctx
+			work <- context.Background()
+			wg.Go(func() { assert.NoError(t, hooks.Dispatch(ctx, hooks.PreModelCall, &hooks.ModelCall{})) })
+			wg.Go(func() {
+				assert.NoError(t, hooks.Dispatch(context.Background(), hooks.PreModelCall, &hooks.ModelCall{}))
+			})
+		}
+		return nil
+	}))
+	close(work)
+	wg.Wait()
+	assert.EqualValues(t, 10, ran.Load())
+}
+
+func TestRunsWithScopesOfTheirOwnConcurrentSafe(t *testing.T) {
+	t.Parallel()
+	const runs, calls = 50, 10
+	var wg sync.WaitGroup
+	for i := range runs {
+		wg.Go(func() {
+			id := strconv.Itoa(i)
+			r := hooks.NewRegistry()
+			var seen atomic.Int64
+			check := func(got string) {
+				seen.Add(1)
+				assert.Equal(t, id, got)
+			}
+			hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) { check(c.RunID) }), hooks.In(r))
+			hooks.On(hooks.PostModelCall, edit(func(m *hooks.ModelCall) { check(m.RunID) }), hooks.In(r))
+			x := &hooks.Execution{Caller: hooks.Caller{RunID: id}}
+			err := hooks.RunExecution(hooks.WithScope(context.Background(), r), x, func(ctx context.Context, _ *hooks.Execution) error {
+				var errs []error
+				for range calls {
+					errs = append(errs,
+						hooks.RunModel(ctx, &hooks.ModelCall{}, fails[hooks.ModelCall](nil)),
+						hooks.RunTool(ctx, &hooks.ToolCall{}, fails[hooks.ToolCall](nil)))
+				}
+				return errors.Join(errs...)
+			})
+			assert.NoError(t, err)
+			assert.EqualValues(t, 2*calls, seen.Load())
+		})
+	}
+	wg.Wait()
+}
+
+func TestTheDefaultRegistryTakesPartUnderEveryCtx(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	p := newPoint[job](t)
+	scoped, r := newRun(t)
+	hooks.On(p, fails[job](nil), hooks.In(r))
+	var tr trace
+	hooks.On(p, note[job](&tr, "ran"))
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, ctx := range map[string]context.Context{
+		"background":     context.Background(),
+		"todo":           context.TODO(),
+		"with values":    context.WithValue(context.Background(), key{}, 1),
+		"cancelled":      cancelled,
+		"without cancel": context.WithoutCancel(cancelled),
+		"scoped":         scoped,
+		"caller":         hooks.WithCaller(context.Background(), hooks.Caller{RunID: "1"}),
+	} {
+		require.NoError(t, hooks.Dispatch(ctx, p, &job{}))
+		assert.Equal(t, "ran", tr.take(), name)
+	}
+}
+
+func TestEveryKindOfHookCanBeScoped(t *testing.T) {
+	t.Parallel()
+	for kind, opts := range map[string][]hooks.Option{
+		"hook":        nil,
+		"fail-closed": {hooks.WithFailClosed()},
+		"guard":       {hooks.AsGuard()},
+		"once":        {hooks.WithOnce()},
+		"timed":       {hooks.WithTimeout(1 << 40)},
+		"priority":    {hooks.WithPriority(3)},
+	} {
+		for _, p := range everyPoint() {
+			for _, filters := range [][]hooks.Option{nil, p.filters} {
+				ctx, r := newRun(t)
+				ran := 0
+				p.on(func() error { ran++; return nil }, append(append([]hooks.Option{hooks.In(r)}, opts...), filters...)...)
+				require.NoError(t, p.dispatch(t.Context()))
+				assert.Zero(t, ran, "%s at %s", kind, p.name)
+				require.NoError(t, p.dispatch(ctx))
+				assert.Equal(t, 1, ran, "%s at %s", kind, p.name)
+			}
+		}
+	}
+}
+
+func TestAHookAddedDuringADispatchRunsFromTheNextOneOn(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var ran atomic.Int64
+	hooks.On(hooks.PreStep, func(context.Context, *hooks.Step) error {
+		ran.Add(1)
+		hooks.On(hooks.PreStep, counter[hooks.Step](&ran), hooks.In(r))
+		hooks.On(hooks.PreStep, counter[hooks.Step](&ran), hooks.In(r), hooks.WithPriority(1), hooks.WithOnce())
+		return nil
+	}, hooks.In(r))
+	// Each dispatch runs the first hook, one of those that stay for each
+	// dispatch before, and the one of the last dispatch that runs once.
+	for _, want := range []int64{1, 3, 4, 5, 6} {
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		assert.Equal(t, want, ran.Swap(0))
+	}
+}
+
+func TestAHookRemovedDuringADispatchStillRunsInIt(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		at     int // the hook that removes
+		remove func(r *hooks.Registry, regs []*hooks.Registration)
+		after  string // what runs the next time
+	}{
+		"itself":         {0, func(_ *hooks.Registry, regs []*hooks.Registration) { assert.True(t, regs[0].Remove()) }, "1 2"},
+		"the next":       {0, func(_ *hooks.Registry, regs []*hooks.Registration) { assert.True(t, regs[1].Remove()) }, "0 2"},
+		"the last":       {0, func(_ *hooks.Registry, regs []*hooks.Registration) { assert.True(t, regs[2].Remove()) }, "0 1"},
+		"an earlier one": {2, func(_ *hooks.Registry, regs []*hooks.Registration) { assert.True(t, regs[0].Remove()) }, "1 2"},
+		"the last, by itself": {2, func(r *hooks.Registry, regs []*hooks.Registration) {
+			assert.True(t, r.Unregister(regs[2]))
+		}, "0 1"},
+		"all at the point": {1, func(r *hooks.Registry, _ []*hooks.Registration) { assert.Equal(t, 3, r.Clear(hooks.PreStep)) }, ""},
+		"all":              {1, func(r *hooks.Registry, _ []*hooks.Registration) { assert.Equal(t, 3, r.ClearAll()) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			var tr trace
+			var regs []*hooks.Registration
+			done := false
+			for i, id := range []string{"0", "1", "2"} {
+				regs = append(regs, hooks.On(hooks.PreStep, func(context.Context, *hooks.Step) error {
+					tr.add(id)
+					if i == tt.at && !done {
+						done = true
+						tt.remove(r, regs)
+					}
+					return nil
+				}, hooks.In(r)))
+			}
+			require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+			assert.Equal(t, "0 1 2", tr.take())
+			require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+			assert.Equal(t, tt.after, tr.take())
+		})
+	}
+}
+
+// The chains of all registries are read when the dispatch begins, so that an
+// outer hook can't change what runs in an inner scope, guards least of all.
+func TestADispatchRunsTheChainsOfAllScopesAsTheyWere(t *testing.T) {
+	t.Parallel()
+	p := newPoint[job](t)
+	ctx, r := newRun(t)
+	var tr trace
+	hooks.On(p, func(context.Context, *job) error {
+		tr.add("outer")
+		if r.Clear(p) > 0 {
+			hooks.On(p, note[job](&tr, "new"), hooks.In(r))
+		}
+		return nil
+	})
+	hooks.On(p, note[job](&tr, "inner"), hooks.In(r))
+	hooks.On(p, note[job](&tr, "guard"), hooks.In(r), hooks.AsGuard())
+	require.NoError(t, hooks.Dispatch(ctx, p, &job{}))
+	assert.Equal(t, "outer inner guard", tr.take())
+	require.NoError(t, hooks.Dispatch(ctx, p, &job{}))
+	assert.Equal(t, "outer new", tr.take())
+}
+
+func TestAHookRegisteredWhileARunIsOnTakesPartFromTheNextDispatch(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+		step := func() error {
+			return hooks.RunStep(ctx, &hooks.Step{}, func(context.Context, *hooks.Step) error {
+				tr.add("body")
+				return nil
+			})
+		}
+		require.NoError(t, step())
+		reg := hooks.On(hooks.PreStep, note[hooks.Step](&tr, "hook"), hooks.In(r))
+		require.NoError(t, step())
+		reg.Remove()
+		return step()
+	}))
+	assert.Equal(t, "body hook body body", tr.take())
+}
+
+func TestAFunctionRegisteredTwiceRunsTwice(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var ran atomic.Int64
+	dispatch := func(tool string) int64 {
+		require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: tool}))
+		return ran.Swap(0)
+	}
+	fn := counter[hooks.ToolCall](&ran)
+	first := hooks.On(hooks.PreToolCall, fn, hooks.In(r))
+	second := hooks.On(hooks.PreToolCall, fn, hooks.In(r))
+	assert.EqualValues(t, 2, dispatch("a"))
+	assert.Len(t, r.Hooks(hooks.PreToolCall), 2)
+
+	assert.True(t, first.Remove())
+	assert.EqualValues(t, 1, dispatch("a"))
+	assert.False(t, first.Remove(), "a handle removes its own entry, once")
+	assert.EqualValues(t, 1, dispatch("a"))
+	assert.True(t, second.Remove())
+	assert.Zero(t, dispatch("a"))
+}
+
+func TestAFunctionRegisteredWithTwoFiltersCanBeRemovedFromEach(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]hooks.Option{
+		"hook":  nil,
+		"guard": {hooks.AsGuard()},
+		"timed": {hooks.WithTimeout(1 << 40)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			var ran atomic.Int64
+			dispatch := func(tool string) int64 {
+				require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: tool}))
+				return ran.Swap(0)
+			}
+			on := func(tool string) *hooks.Registration {
+				return hooks.On(hooks.PreToolCall, counter[hooks.ToolCall](&ran), append(opts, hooks.In(r), hooks.WithTools(tool))...)
+			}
+			a, b := on("a"), on("b")
+			assert.EqualValues(t, 1, dispatch("a"))
+			assert.EqualValues(t, 1, dispatch("b"))
+			assert.True(t, b.Remove())
+			assert.EqualValues(t, 1, dispatch("a"))
+			assert.Zero(t, dispatch("b"))
+			assert.True(t, a.Remove())
+			assert.Zero(t, dispatch("a"))
+			assert.Empty(t, r.Hooks(hooks.PreToolCall))
+		})
+	}
+}
+
+// No lock is held while a hook or an observer runs, so that everything the
+// package offers can be called from there.
+func TestEverythingCanBeCalledFromInsideAHookAndAnObserver(t *testing.T) {
+	t.Parallel()
+	for name, from := range map[string]func(r *hooks.Registry, call func(context.Context)){
+		"hook": func(r *hooks.Registry, call func(context.Context)) {
+			hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+				call(ctx)
+				return nil
+			}, hooks.In(r))
+		},
+		"guard": func(r *hooks.Registry, call func(context.Context)) {
+			hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+				call(ctx)
+				return nil
+			}, hooks.In(r), hooks.AsGuard())
+		},
+		"observer": func(r *hooks.Registry, call func(context.Context)) {
+			hooks.On(hooks.PreStep, fails[hooks.Step](nil), hooks.In(r))
+			r.Observe(func(ctx context.Context, _ hooks.HookDispatchedEvent) { call(ctx) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			p := newPoint[job](t)
+			other := hooks.On(hooks.PreStep, fails[hooks.Step](nil), hooks.In(r))
+			depth := 0
+			from(r, func(ctx context.Context) {
+				if depth++; depth > 1 {
+					return
+				}
+				hooks.On(hooks.PreStep, fails[hooks.Step](nil), hooks.In(r))
+				hooks.On(p, fails[job](nil)).Remove()
+				assert.True(t, other.Remove())
+				assert.NotEmpty(t, r.Hooks(hooks.PreStep))
+				assert.NotEmpty(t, r.String())
+				assert.True(t, hooks.Enabled(ctx, hooks.PreStep))
+				r.Observe(func(context.Context, hooks.HookDispatchedEvent) {}).Remove()
+				assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+				assert.NoError(t, hooks.Dispatch(ctx, hooks.PostStep, &hooks.Step{}))
+				assert.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{}, fails[hooks.ToolCall](nil)))
+				inner := hooks.NewRegistry()
+				hooks.On(hooks.PostStep, fails[hooks.Step](nil), hooks.In(inner))
+				assert.NoError(t, hooks.Dispatch(hooks.WithScope(ctx, inner), hooks.PostStep, &hooks.Step{}))
+				assert.Equal(t, 1, inner.ClearAll())
+				assert.Equal(t, 2, r.Clear(hooks.PreStep))
+			})
+			finishes(t, "a dispatch", func() {
+				assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+			})
+			assert.GreaterOrEqual(t, depth, 1)
+			assert.Empty(t, r.Hooks(hooks.PreStep))
+		})
 	}
 }

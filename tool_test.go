@@ -1,5 +1,8 @@
 package hooks_test
 
+// What a tool call tells about itself, and its arguments as a model sends
+// them.
+
 import (
 	"context"
 	"encoding/json"
