@@ -281,7 +281,7 @@ func dispatches[C any](t *testing.T, ctx context.Context, p hooks.Point[C], c *C
 	}
 }
 
-func TestADispatchWithoutHooksAllocatesNothing(t *testing.T) {
+func TestAllocs_withoutHooks(t *testing.T) {
 	ctx, r := newRun(t)
 	p, elsewhere, removed := newPoint[job](t), newPoint[job](t), newPoint[job](t)
 	other := hooks.NewRegistry()
@@ -302,7 +302,7 @@ func TestADispatchWithoutHooksAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestHooksThatDoNothingAllocateNothing(t *testing.T) {
+func TestAllocs_ofHooksThatDoNothing(t *testing.T) {
 	nop := fails[job](nil)
 	record(t, hooks.NewRegistry()) // somebody watches, but not these dispatches
 	for _, n := range []int{1, 10, 100} {
@@ -340,7 +340,8 @@ func TestHooksThatDoNothingAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestToolFiltersAllocateNothingForNamesThatAreKnown(t *testing.T) {
+// Names that are known cost nothing. Others are normalised once.
+func TestAllocs_ofToolFilters(t *testing.T) {
 	const n = 10_000
 	nop := fails[job](nil)
 	each, same, patterns := newPoint[job](t), newPoint[job](t), newPoint[job](t)
@@ -372,7 +373,7 @@ func TestToolFiltersAllocateNothingForNamesThatAreKnown(t *testing.T) {
 	}
 }
 
-func TestSeamsWithoutHooksAllocateNothing(t *testing.T) {
+func TestAllocs_ofSeamsWithoutHooks(t *testing.T) {
 	ctx, _ := newRun(t)
 	carried := hooks.WithCaller(ctx, hooks.Caller{RunID: "1", AgentRole: "Writer"})
 	pre, post := newPoint[job](t), newPoint[job](t)
@@ -394,7 +395,7 @@ func TestSeamsWithoutHooksAllocateNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAHookDoesCostsThisMuch(t *testing.T) {
+func TestAllocs_ofOutcomes(t *testing.T) {
 	abort := hooks.Abort("no")
 	for name, tt := range map[string]struct {
 		hook hooks.Func[job]
@@ -427,7 +428,7 @@ func TestWhatAHookDoesCostsThisMuch(t *testing.T) {
 }
 
 // The stack of a panic is as long as it is, so that there is no exact count.
-func TestAPanicCostsItsStack(t *testing.T) {
+func TestAllocs_ofAPanic(t *testing.T) {
 	p := newPoint[job](t)
 	hooks.On(p, panics[job]("boom"))
 	c := &job{}
@@ -436,7 +437,7 @@ func TestAPanicCostsItsStack(t *testing.T) {
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, dispatch), 20.0)
 }
 
-func TestAnObserverThatDoesNothingCostsThisMuch(t *testing.T) {
+func TestAllocs_ofAnObserver(t *testing.T) {
 	for n, want := range map[int]int{1: 4, 4: 4} { // the event, however many hooks it tells of
 		t.Run(fmt.Sprintf("%d hooks", n), func(t *testing.T) {
 			p := newPoint[job](t)
@@ -496,7 +497,8 @@ func requireRatio(t *testing.T, bound float64, ref, f func()) {
 	require.LessOrEqual(t, ratio, bound, "times as long as the reference, in the best of the last rounds")
 }
 
-func TestCostOfOneHundredHooksIsThatOfTheBareCalls(t *testing.T) {
+// A hundred hooks cost what the bare calls do.
+func TestCost_ofHundredHooks(t *testing.T) {
 	t.Cleanup(func() { hooks.ClearAll() })
 	fns, call, ctx := noops(100), benchCall(), t.Context()
 	for range 100 {
@@ -505,14 +507,16 @@ func TestCostOfOneHundredHooksIsThatOfTheBareCalls(t *testing.T) {
 	requireRatio(t, 2, func() { _ = plainLoop(ctx, fns, call) }, func() { _ = hooks.Dispatch(ctx, hooks.PreToolCall, call) })
 }
 
-func TestCostOfNothingRegisteredIsFarBelowThatOfAHook(t *testing.T) {
+// Far below the cost of a hook.
+func TestCost_ofNothingRegistered(t *testing.T) {
 	ctx, step := t.Context(), &hooks.Step{}
 	require.False(t, hooks.Enabled(ctx, hooks.PreStep))
 	fns, call := noops(4), benchCall()
 	requireRatio(t, 1.5, func() { _ = plainLoop(ctx, fns, call) }, func() { _ = hooks.Dispatch(ctx, hooks.PreStep, step) })
 }
 
-func TestCostOfTenThousandFilteredHooksIsThatOfOne(t *testing.T) {
+// Where one of ten thousand filters matches, it costs what it does alone.
+func TestCost_ofTenThousandFilters(t *testing.T) {
 	t.Cleanup(func() { hooks.ClearAll() })
 	ctx, call := t.Context(), benchCall()
 	many, one := hooks.NewRegistry(), hooks.NewRegistry()
@@ -528,7 +532,7 @@ func TestCostOfTenThousandFilteredHooksIsThatOfOne(t *testing.T) {
 
 // Registering ten times the hooks takes ten times as long where it is linear
 // and a hundred times where it is quadratic.
-func TestCostOfRegistrationsIsLinear(t *testing.T) {
+func TestCost_ofRegistrationsIsLinear(t *testing.T) {
 	if raceEnabled {
 		t.Log("not measured: the race detector changes the ratio")
 		return
@@ -551,7 +555,7 @@ func TestCostOfRegistrationsIsLinear(t *testing.T) {
 	require.LessOrEqual(t, ratio, 40.0)
 }
 
-func TestCostOfARegisteredHookInMemory(t *testing.T) {
+func TestCost_ofAHookInMemory(t *testing.T) {
 	const n = 10_000
 	r := hooks.NewRegistry()
 	before := heap()
@@ -566,7 +570,7 @@ func TestCostOfARegisteredHookInMemory(t *testing.T) {
 }
 
 // Ten times the hooks to remove in far less than a hundred times the time.
-func TestCostOfRemovalsIsFarBelowQuadratic(t *testing.T) {
+func TestCost_ofRemovalsIsNotQuadratic(t *testing.T) {
 	if raceEnabled {
 		t.Log("not measured: the race detector changes the ratio")
 		return

@@ -18,7 +18,7 @@ import (
 
 type seamKey string
 
-func TestValuesGoFromThePreHookThroughTheBodyToThePostHook(t *testing.T) {
+func TestValues_reachTheBodyAndPostHooks(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		has := func(c seamContext, key seamKey, want any) {
@@ -55,7 +55,7 @@ func TestValuesGoFromThePreHookThroughTheBodyToThePostHook(t *testing.T) {
 	})
 }
 
-func TestContextUsedAgainCarriesNoValuesOver(t *testing.T) {
+func TestContext_reuseCarriesNoValuesOver(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -99,7 +99,7 @@ func TestContextUsedAgainCarriesNoValuesOver(t *testing.T) {
 	}
 }
 
-func TestContextUsedAgainCarriesNoOutcomeOver(t *testing.T) {
+func TestContext_reuseCarriesNoOutcomeOver(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		hook, body seamFunc
@@ -172,7 +172,7 @@ func TestContextUsedAgainCarriesNoOutcomeOver(t *testing.T) {
 	}
 }
 
-func TestZeroValuesIsReadyAndConcurrentSafe(t *testing.T) {
+func TestValues_zeroConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	var v hooks.Values
 	_, ok := v.Get("a")
@@ -189,7 +189,9 @@ func TestZeroValuesIsReadyAndConcurrentSafe(t *testing.T) {
 	wg.Wait()
 }
 
-func TestCallerTravelsAndFillsWhatIsUnset(t *testing.T) {
+// The caller of a ctx fills the fields that a context leaves unset, before its
+// hooks run.
+func TestCaller_fillsWhatIsUnset(t *testing.T) {
 	t.Parallel()
 	agent, task, crew, flow := &struct{ a int }{}, &struct{ b int }{}, "crew", 4
 	outer := hooks.Caller{RunID: "run-1", AgentRole: "Researcher", Agent: agent, Task: task, Crew: crew, Flow: flow}
@@ -214,7 +216,7 @@ func TestCallerTravelsAndFillsWhatIsUnset(t *testing.T) {
 	})
 }
 
-func TestCallerOfAContextWithoutOneIsZero(t *testing.T) {
+func TestCallerFrom_isZeroWithoutOne(t *testing.T) {
 	t.Parallel()
 	var none context.Context
 	assert.Zero(t, hooks.CallerFrom(t.Context()))
@@ -227,7 +229,8 @@ func TestCallerOfAContextWithoutOneIsZero(t *testing.T) {
 	})
 }
 
-func TestExecutionsAndStepsPutTheirCallerIntoTheContextOfTheBody(t *testing.T) {
+// Executions and steps put their caller into the ctx of the body.
+func TestCaller_reachesWhatTheBodyStarts(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	var seen []hooks.Caller
@@ -249,7 +252,7 @@ func TestExecutionsAndStepsPutTheirCallerIntoTheContextOfTheBody(t *testing.T) {
 	assert.Zero(t, hooks.CallerFrom(ctx), "what is under the body stays there")
 }
 
-func TestCallerThatAHookSetsReachesTheBody(t *testing.T) {
+func TestCaller_setByAHookReachesTheBody(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	seamOnExec(r, hooks.ExecutionStart, func(_ context.Context, x *hooks.Execution) error { x.RunID = "run-7"; return nil })
@@ -263,7 +266,7 @@ func TestCallerThatAHookSetsReachesTheBody(t *testing.T) {
 	}))
 }
 
-func TestFiltersAndEventsSeeTheCallerThatTravelled(t *testing.T) {
+func TestCaller_ofTheCtxIsFilteredAndObserved(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	var ran []string
@@ -281,7 +284,7 @@ func TestFiltersAndEventsSeeTheCallerThatTravelled(t *testing.T) {
 }
 
 // The values of the call stay with it: a Caller is plain data.
-func TestCallerMayBeCopiedFromOneContextToAnother(t *testing.T) {
+func TestCaller_isCopiedWithoutValues(t *testing.T) {
 	t.Parallel()
 	a := &hooks.ToolCall{Caller: hooks.Caller{RunID: "run-1", AgentRole: "Writer"}}
 	a.Put(seamKey("k"), 1)
@@ -292,7 +295,7 @@ func TestCallerMayBeCopiedFromOneContextToAnother(t *testing.T) {
 	assert.Empty(t, hooks.Caller{}.AgentRoleName())
 }
 
-func TestHooksNeverSeeANilMap(t *testing.T) {
+func TestContext_showsHooksNoNilMap(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	ran := 0

@@ -23,7 +23,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestWithNothingRegisteredNothingHappens(t *testing.T) {
+func TestDispatch_withoutHooksDoesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	events := record(t, r)
@@ -33,7 +33,8 @@ func TestWithNothingRegisteredNothingHappens(t *testing.T) {
 	assert.Empty(t, events.take())
 }
 
-func TestAnAssignedPayloadIsWhatLaterHooksAndTheCallerSee(t *testing.T) {
+// Later hooks and the caller see what a hook assigns.
+func TestDispatch_handsOnWhatHooksAssign(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { c.Result += "-redacted" }), hooks.In(r))
@@ -44,7 +45,7 @@ func TestAnAssignedPayloadIsWhatLaterHooksAndTheCallerSee(t *testing.T) {
 	assert.Equal(t, "raw-redacted-signed", call.Result)
 }
 
-func TestAHookThatChangesNothingErasesNothing(t *testing.T) {
+func TestDispatch_idleHookErasesNothing(t *testing.T) {
 	t.Parallel()
 	replaces := edit(func(c *hooks.ToolCall) { c.Input = map[string]any{"cmd": "new"} })
 	proceeds := fails[hooks.ToolCall](nil)
@@ -70,7 +71,7 @@ func TestAHookThatChangesNothingErasesNothing(t *testing.T) {
 	}
 }
 
-func TestEditsInPlaceAreSeenThroughTheCallersOwnReference(t *testing.T) {
+func TestDispatch_editsInPlaceReachTheCaller(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.Input, edit(func(x *hooks.Execution) { x.Inputs["city"] = "Oslo" }), hooks.In(r))
@@ -86,7 +87,7 @@ func TestEditsInPlaceAreSeenThroughTheCallersOwnReference(t *testing.T) {
 }
 
 // However a hook changes the input, what it leaves is what all others see.
-func TestEveryWayOfChangingAnInputReachesTheBodyAndThePostHooks(t *testing.T) {
+func TestDispatch_changesOfInputsReachAll(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*hooks.ToolCall){
 		"in place":     func(c *hooks.ToolCall) { c.Input["path"] = "new" },
@@ -109,7 +110,7 @@ func TestEveryWayOfChangingAnInputReachesTheBodyAndThePostHooks(t *testing.T) {
 	}
 }
 
-func TestEveryWayOfChangingMessagesReachesTheBodyAndThePostHooks(t *testing.T) {
+func TestDispatch_changesOfMessagesReachAll(t *testing.T) {
 	t.Parallel()
 	system, user := hooks.Message{Role: "system", Content: "s"}, hooks.Message{Role: "user", Content: "u"}
 	for name, change := range map[string]func(*hooks.ModelCall){
@@ -134,7 +135,7 @@ func TestEveryWayOfChangingMessagesReachesTheBodyAndThePostHooks(t *testing.T) {
 	}
 }
 
-func TestEveryHookGetsTheWholePayload(t *testing.T) {
+func TestDispatch_showsEachHookTheWholePayload(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	full := edit(func(c *hooks.ToolCall) { assert.Len(t, c.Input, 3) })
@@ -146,7 +147,7 @@ func TestEveryHookGetsTheWholePayload(t *testing.T) {
 }
 
 // An empty value is a value: only leaving a field alone leaves it as it was.
-func TestAnEmptyValueIsARealReplacement(t *testing.T) {
+func TestDispatch_emptyValueIsAReplacement(t *testing.T) {
 	t.Parallel()
 	for name, empty := range map[string]any{
 		"text": "", "number": 0, "false": false, "slice": []string{}, "map": map[string]any{}, "nil": nil,
@@ -171,7 +172,7 @@ func TestAnEmptyValueIsARealReplacement(t *testing.T) {
 	}
 }
 
-func TestAnEmptyTextIsARealReplacementOfResultAndResponse(t *testing.T) {
+func TestDispatch_emptyTextIsAReplacement(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { c.Result = "" }), hooks.In(r))
@@ -183,7 +184,7 @@ func TestAnEmptyTextIsARealReplacementOfResultAndResponse(t *testing.T) {
 	assert.Empty(t, model.Response)
 }
 
-func TestHooksRunForAContextInWhichEverythingIsUnset(t *testing.T) {
+func TestDispatch_takesAnUnsetContext(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	var tr trace
@@ -201,7 +202,7 @@ func TestHooksRunForAContextInWhichEverythingIsUnset(t *testing.T) {
 	assert.Equal(t, "by-role model", tr.take())
 }
 
-func TestANilCtxIsABackgroundForHooks(t *testing.T) {
+func TestDispatch_takesANilCtxForABackground(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	var none context.Context
@@ -217,7 +218,8 @@ func TestANilCtxIsABackgroundForHooks(t *testing.T) {
 	assert.Equal(t, []context.Context{context.Background()}, got)
 }
 
-func TestHooksCanWriteToTheInputsOfEveryContextThatHasThem(t *testing.T) {
+// Hooks can write to the inputs of every context that has them.
+func TestDispatch_inputsCanBeWritten(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	for _, p := range []hooks.Point[hooks.Execution]{hooks.ExecutionStart, hooks.Input, hooks.Output, hooks.ExecutionEnd} {
@@ -234,7 +236,8 @@ func TestHooksCanWriteToTheInputsOfEveryContextThatHasThem(t *testing.T) {
 	}
 }
 
-func TestAHookNeverSeesANilMapThatAnEarlierOneLeft(t *testing.T) {
+// A map that a hook sets to nil is there again for the next one.
+func TestDispatch_showsNoHookANilMap(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	for _, opts := range [][]hooks.Option{nil, {hooks.WithPriority(-1)}, {hooks.AsGuard()}} {
@@ -253,7 +256,7 @@ func TestAHookNeverSeesANilMapThatAnEarlierOneLeft(t *testing.T) {
 	assert.Error(t, hooks.Dispatch(ctx, hooks.Input, &hooks.Execution{}))
 }
 
-func TestANilContextStructIsAnErrorAndNoPanic(t *testing.T) {
+func TestDispatch_nilContextIsAnError(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	check := func(err error) {
@@ -267,7 +270,7 @@ func TestANilContextStructIsAnErrorAndNoPanic(t *testing.T) {
 	check(hooks.Dispatch[hooks.ToolCall](ctx, hooks.PreToolCall, nil))
 }
 
-func TestDispatchLeavesACtxThatIsDoneToTheHooks(t *testing.T) {
+func TestDispatch_leavesADoneCtxToTheHooks(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	ctx, cancel := context.WithCancel(ctx)
@@ -287,7 +290,7 @@ func TestDispatchLeavesACtxThatIsDoneToTheHooks(t *testing.T) {
 	assert.Equal(t, "first second", tr.take())
 }
 
-func TestHooksGetTheCtxOfTheDispatch(t *testing.T) {
+func TestDispatch_givesHooksItsCtx(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	ctx, r := newRun(t)
@@ -302,7 +305,7 @@ func TestHooksGetTheCtxOfTheDispatch(t *testing.T) {
 	assert.True(t, ran)
 }
 
-func TestDispatchesCanBeNested(t *testing.T) {
+func TestDispatch_canBeNested(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -323,7 +326,7 @@ func TestDispatchesCanBeNested(t *testing.T) {
 
 // A call inside a hook is a call like any other, and so are those of other
 // goroutines meanwhile: nothing suppresses their hooks.
-func TestAHookThatRunsSuppressesNoOtherHook(t *testing.T) {
+func TestDispatch_inAHookRunsAllHooks(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -351,7 +354,7 @@ func TestAHookThatRunsSuppressesNoOtherHook(t *testing.T) {
 	assert.Equal(t, "pre:search pre:log post:log pre:search post:search model model post:search", tr.take())
 }
 
-func TestEnabledTellsWhetherAnyHookCanRun(t *testing.T) {
+func TestEnabled_tellsWhetherAnyHookCanRun(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	ctx, r := newRun(t)
@@ -377,7 +380,9 @@ func TestEnabledTellsWhetherAnyHookCanRun(t *testing.T) {
 	assert.False(t, hooks.Enabled(ctx, p))
 }
 
-func TestAGuardRegisteredFirstSeesWhatTheLastHookOfTheInnermostScopeLeft(t *testing.T) {
+// A guard that is registered first sees what the last hook of the innermost
+// scope left.
+func TestGuard_seesInnerScopeEdits(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	hooks.On(p, func(_ context.Context, j *job) error {
@@ -395,7 +400,7 @@ func TestAGuardRegisteredFirstSeesWhatTheLastHookOfTheInnermostScopeLeft(t *test
 	assert.Equal(t, "danger again is not allowed", aborted(t, hooks.Dispatch(ctx, p, &job{Data: "danger"})).Reason)
 }
 
-func TestGuardsRunAfterAllHooksInTheUsualOrder(t *testing.T) {
+func TestGuard_runsAfterAllHooks(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	ctx, outer := newRun(t)
@@ -417,7 +422,7 @@ func TestGuardsRunAfterAllHooksInTheUsualOrder(t *testing.T) {
 	assert.Equal(t, "default outer inner guard guard-again outer-guard-high outer-guard-low inner-guard", tr.take())
 }
 
-func TestAGuardDecidesOnWhatTheToolWillReallyGet(t *testing.T) {
+func TestGuard_seesWhatTheToolWillGet(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreToolCall, func(_ context.Context, c *hooks.ToolCall) error {
@@ -433,7 +438,7 @@ func TestAGuardDecidesOnWhatTheToolWillReallyGet(t *testing.T) {
 	assert.Equal(t, map[string]any{"path": "/etc/shadow"}, call.Input, "the record shows what was refused")
 }
 
-func TestAGuardDoesNotRunWhereAHookHasAborted(t *testing.T) {
+func TestGuard_isSkippedAfterAnAbort(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -443,7 +448,7 @@ func TestAGuardDoesNotRunWhereAHookHasAborted(t *testing.T) {
 	assert.Empty(t, tr.take())
 }
 
-func TestAGuardIsFilteredLikeAnyHook(t *testing.T) {
+func TestGuard_isFilteredLikeAnyHook(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](hooks.Abort("no")), hooks.In(r), hooks.AsGuard(),
@@ -502,7 +507,7 @@ var failures = map[string]struct {
 	},
 }
 
-func TestAFailingGuardAbortsAndItsErrorStaysSecret(t *testing.T) {
+func TestGuard_failureAbortsAndStaysSecret(t *testing.T) {
 	t.Parallel()
 	for name, failure := range failures {
 		for _, tt := range []struct {
@@ -545,7 +550,7 @@ func TestAFailingGuardAbortsAndItsErrorStaysSecret(t *testing.T) {
 	}
 }
 
-func TestAnOrdinaryHookThatFailsBesideAGuardDoesNotAbort(t *testing.T) {
+func TestGuard_makesNoOtherHookFailClosed(t *testing.T) {
 	t.Parallel()
 	for name, failure := range failures {
 		t.Run(name, func(t *testing.T) {
@@ -566,7 +571,7 @@ func TestAnOrdinaryHookThatFailsBesideAGuardDoesNotAbort(t *testing.T) {
 	}
 }
 
-func TestAnAbortOfAGuardIsItsOwn(t *testing.T) {
+func TestGuard_abortIsItsOwn(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](&hooks.HookAborted{Reason: "no", Message: "ask first", StopRun: true}),
@@ -577,7 +582,7 @@ func TestAnAbortOfAGuardIsItsOwn(t *testing.T) {
 
 // Everything that changes registries happens while others dispatch, and a hook
 // that is registered all the time runs in every dispatch.
-func TestChangesAndDispatchesConcurrentSafe(t *testing.T) {
+func TestDispatch_changesConcurrentSafe(t *testing.T) {
 	t.Cleanup(func() { hooks.SetLogger(nil) })
 	const rounds = 200
 	stable, busy := hooks.NewRegistry(), hooks.NewRegistry()
@@ -655,7 +660,7 @@ func TestChangesAndDispatchesConcurrentSafe(t *testing.T) {
 
 // The first dispatch after a change prepares the chain: when many come at
 // once, each of them runs the whole of it.
-func TestFirstDispatchesAfterAChangeConcurrentSafe(t *testing.T) {
+func TestDispatch_firstOnesConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var ran atomic.Int64
@@ -677,7 +682,7 @@ func TestFirstDispatchesAfterAChangeConcurrentSafe(t *testing.T) {
 	}
 }
 
-func TestAHookThatBlocksHoldsUpItsOwnDispatchAlone(t *testing.T) {
+func TestDispatch_blockedHookHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	blocked, release := make(chan struct{}), make(chan struct{})

@@ -18,7 +18,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestAnAbortComesOutAsTheHookGaveIt(t *testing.T) {
+func TestHookAborted_comesOutAsTheHookGaveIt(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	cause := errors.New("cause")
@@ -32,13 +32,13 @@ func TestAnAbortComesOutAsTheHookGaveIt(t *testing.T) {
 	assert.ErrorIs(t, abort, cause)
 }
 
-func TestAbortIsTheShortForm(t *testing.T) {
+func TestAbort_isTheShortForm(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, error(&hooks.HookAborted{Reason: "no"}), hooks.Abort("no"))
 	assert.NotSame(t, hooks.Abort("no"), hooks.Abort("no"))
 }
 
-func TestAnAbortWithoutASourceCarriesTheNameOfItsHook(t *testing.T) {
+func TestHookAborted_sourceIsTheHookByDefault(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	reg := hooks.On(hooks.PreStep, fails[hooks.Step](hooks.Abort("no")), hooks.In(r), hooks.WithName("policy"))
@@ -49,7 +49,8 @@ func TestAnAbortWithoutASourceCarriesTheNameOfItsHook(t *testing.T) {
 	assert.Regexp(t, `^errors_test\.go:\d+$`, reg.Name())
 }
 
-func TestAnAbortStopsTheChainAndKeepsTheEdits(t *testing.T) {
+// Edits that were made before stay.
+func TestHookAborted_stopsTheChain(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) { c.Input["a"] = 1 }), hooks.In(r))
@@ -64,7 +65,7 @@ func TestAnAbortStopsTheChainAndKeepsTheEdits(t *testing.T) {
 }
 
 // Whatever the other hooks would have decided, the first abort stands.
-func TestNoHookOverridesAnAbort(t *testing.T) {
+func TestHookAborted_isNotOverridden(t *testing.T) {
 	t.Parallel()
 	abort := fails[hooks.ToolCall](hooks.Abort("no"))
 	replaces := edit(func(c *hooks.ToolCall) { c.Input = map[string]any{"cmd": "ls"} })
@@ -102,11 +103,14 @@ func (c convertible) As(target any) bool {
 	return false
 }
 
-func TestAnAbortIsFoundAsErrorsAsFindsIt(t *testing.T) {
+// An abort is found as errors.As finds it, behind a nil one, and in the error
+// with which a hook panics.
+func TestHookAborted_isFoundInErrors(t *testing.T) {
 	t.Parallel()
 	var none *hooks.HookAborted
 	abort := hooks.Abort("no")
 	for name, err := range map[string]error{
+		"bare":                 abort,
 		"wrapped":              fmt.Errorf("hook: %w", abort),
 		"wrapped twice":        fmt.Errorf("a: %w", fmt.Errorf("b: %w", abort)),
 		"one of two wrapped":   fmt.Errorf("%w and %w", io.EOF, abort),
@@ -117,21 +121,40 @@ func TestAnAbortIsFoundAsErrorsAsFindsIt(t *testing.T) {
 		"beside a wrapped nil": errors.Join(fmt.Errorf("a: %w", none), abort),
 		"behind an As of nil":  errors.Join(convertible{}, abort),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctx, r := newRun(t)
-			hooks.On(hooks.PreStep, fails[hooks.Step](err), hooks.In(r), hooks.WithName("policy"))
-			hooks.On(hooks.PreStep, edit(func(*hooks.Step) { assert.Fail(t, "ran after an abort") }), hooks.In(r))
-			got := aborted(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-			assert.Equal(t, "no", got.Reason)
-			assert.Equal(t, "policy", got.Source)
-			assert.Equal(t, hooks.InterceptionPoint("pre_step"), got.Point)
-			assert.Equal(t, err, got.Err, "the wrapping error is the cause")
-		})
+		for _, tt := range []struct {
+			how   string
+			hook  hooks.Func[hooks.Step]
+			check func(*testing.T, error) // of the cause
+		}{
+			{"returned", fails[hooks.Step](err), func(t *testing.T, cause error) {
+				if name == "bare" {
+					assert.NoError(t, cause)
+				} else {
+					assert.Equal(t, err, cause, "the wrapping error is the cause")
+				}
+			}},
+			{"panicked", panics[hooks.Step](err), func(t *testing.T, cause error) {
+				panicked, ok := errors.AsType[*hooks.PanicError](cause)
+				require.True(t, ok)
+				assert.Equal(t, err, panicked.Value)
+			}},
+		} {
+			t.Run(name+", "+tt.how, func(t *testing.T) {
+				t.Parallel()
+				ctx, r := newRun(t)
+				hooks.On(hooks.PreStep, tt.hook, hooks.In(r), hooks.WithName("policy"))
+				hooks.On(hooks.PreStep, edit(func(*hooks.Step) { assert.Fail(t, "ran after an abort") }), hooks.In(r))
+				got := aborted(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+				assert.Equal(t, "no", got.Reason)
+				assert.Equal(t, "policy", got.Source)
+				assert.Equal(t, hooks.InterceptionPoint("pre_step"), got.Point)
+				tt.check(t, got.Err)
+			})
+		}
 	}
 }
 
-func TestTheCauseOfAWrappedAbortIsKept(t *testing.T) {
+func TestHookAborted_keepsItsOwnCause(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreStep, fails[hooks.Step](fmt.Errorf("wrapped: %w", &hooks.HookAborted{Reason: "no", Err: io.EOF})), hooks.In(r))
@@ -139,36 +162,8 @@ func TestTheCauseOfAWrappedAbortIsKept(t *testing.T) {
 	assert.Equal(t, io.EOF, got.Err)
 }
 
-func TestABareAbortHasNoCause(t *testing.T) {
-	t.Parallel()
-	ctx, r := newRun(t)
-	hooks.On(hooks.PreStep, fails[hooks.Step](hooks.Abort("no")), hooks.In(r))
-	assert.NoError(t, aborted(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{})).Err)
-}
-
-func TestAPanicWithAnErrorThatHoldsAnAbortIsAnAbort(t *testing.T) {
-	t.Parallel()
-	for name, value := range map[string]any{
-		"bare":    hooks.Abort("no"),
-		"wrapped": fmt.Errorf("must: %w", hooks.Abort("no")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ctx, r := newRun(t)
-			hooks.On(hooks.PreStep, panics[hooks.Step](value), hooks.In(r), hooks.WithName("must"))
-			hooks.On(hooks.PreStep, edit(func(*hooks.Step) { assert.Fail(t, "ran after an abort") }), hooks.In(r))
-			got := aborted(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-			assert.Equal(t, "no", got.Reason)
-			assert.Equal(t, "must", got.Source)
-			panicked, ok := errors.AsType[*hooks.PanicError](got.Err)
-			require.True(t, ok)
-			assert.Equal(t, value, panicked.Value)
-		})
-	}
-}
-
 // What an inner dispatch said stays true where its abort is handed on.
-func TestAnAbortOfANestedDispatchKeepsItsPointAndSource(t *testing.T) {
+func TestHookAborted_keepsItsPointWhenNested(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](hooks.Abort("no rm")), hooks.In(r), hooks.WithName("inner"))
@@ -184,7 +179,8 @@ func TestAnAbortOfANestedDispatchKeepsItsPointAndSource(t *testing.T) {
 // refusal is an abort as programs keep it.
 var refusal = &hooks.HookAborted{Reason: "not allowed"}
 
-func TestAPackageLevelAbortIsNeverWrittenConcurrentSafe(t *testing.T) {
+// An abort that many hooks return is never written.
+func TestHookAborted_sharedConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	record(t, r)
@@ -212,7 +208,7 @@ func TestAPackageLevelAbortIsNeverWrittenConcurrentSafe(t *testing.T) {
 	assert.Equal(t, &hooks.HookAborted{Reason: "not allowed"}, refusal)
 }
 
-func TestATypedNilAbortIsAFailureWithAClearError(t *testing.T) {
+func TestHookAborted_typedNilIsAFailure(t *testing.T) {
 	t.Parallel()
 	var none *hooks.HookAborted
 	for name, err := range map[string]error{
@@ -240,7 +236,7 @@ func TestATypedNilAbortIsAFailureWithAClearError(t *testing.T) {
 	}
 }
 
-func TestTheMethodsOfANilAbortAreSafe(t *testing.T) {
+func TestHookAborted_nilHasSafeMethods(t *testing.T) {
 	t.Parallel()
 	var none *hooks.HookAborted
 	assert.NotEmpty(t, none.Error())
@@ -248,7 +244,8 @@ func TestTheMethodsOfANilAbortAreSafe(t *testing.T) {
 	assert.Empty(t, none.PublicText())
 }
 
-func TestTheTextOfAnAbortTellsPointSourceAndReason(t *testing.T) {
+// The text tells point, source and reason alone.
+func TestHookAborted_textHidesTheCause(t *testing.T) {
 	t.Parallel()
 	secret := errors.New("password hunter2")
 	for _, tt := range []struct {
@@ -268,11 +265,12 @@ func TestTheTextOfAnAbortTellsPointSourceAndReason(t *testing.T) {
 			assert.Contains(t, text, part)
 		}
 		assert.NotContains(t, text, "hunter2")
-		assert.ErrorIs(t, &tt.abort, secret, "who looks for the cause finds it")
+		assert.ErrorIs(t, &tt.abort, secret, "errors.Is finds the cause")
 	}
 }
 
-func TestThePublicTextOfAnAbortIsItsMessageOrElseItsReason(t *testing.T) {
+// The public text is the message, or else the reason.
+func TestHookAborted_publicText(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		abort hooks.HookAborted

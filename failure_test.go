@@ -24,7 +24,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestAFailureStopsNoOtherHookAndAnAbortDoes(t *testing.T) {
+func TestFailOpen_failureStopsNoOtherHook(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	events := record(t, r)
@@ -46,7 +46,7 @@ func TestAFailureStopsNoOtherHookAndAnAbortDoes(t *testing.T) {
 	assert.True(t, panicked)
 }
 
-func TestEditsMadeBeforeFailingStay(t *testing.T) {
+func TestFailOpen_keepsEdits(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errBroken },
@@ -80,7 +80,7 @@ func TestEditsMadeBeforeFailingStay(t *testing.T) {
 
 // At every point, in every kind of registration and at every place of the
 // chain, a failing hook leaves the others and the loop alone.
-func TestNoHookOfAnyKindBringsDownADispatch(t *testing.T) {
+func TestFailOpen_holdsForEveryKindOfHook(t *testing.T) {
 	for _, p := range everyPoint() {
 		for _, kind := range []string{"default", "scoped", "filtered", "once", "timed"} {
 			for at := range 3 {
@@ -124,7 +124,7 @@ func TestNoHookOfAnyKindBringsDownADispatch(t *testing.T) {
 	}
 }
 
-func TestAFailedPreHookLeavesThePostHooksTheirContext(t *testing.T) {
+func TestFailOpen_leavesPostHooksTheirContext(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreToolCall, panics[hooks.ToolCall]("boom"), hooks.In(r))
@@ -144,7 +144,7 @@ func TestAFailedPreHookLeavesThePostHooksTheirContext(t *testing.T) {
 	assert.False(t, call.IsError())
 }
 
-func TestPanicsAreContainedWheneverTheHookWasRegistered(t *testing.T) {
+func TestPanic_isContainedInLateHooksToo(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	ctx, r := newRun(t)
@@ -164,7 +164,7 @@ func TestPanicsAreContainedWheneverTheHookWasRegistered(t *testing.T) {
 
 // The panic by which a handler of net/http gives up is one like any other
 // here: a hook can't take the request with it.
-func TestAHookThatPanicsInAHandlerHurtsNoRequest(t *testing.T) {
+func TestPanic_hurtsNoRequest(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	hooks.On(hooks.PreToolCall, panics[hooks.ToolCall](http.ErrAbortHandler), hooks.In(r))
@@ -189,7 +189,8 @@ func TestAHookThatPanicsInAHandlerHurtsNoRequest(t *testing.T) {
 	}
 }
 
-func TestAPanicWithNilIsAFailureInBothModesOfTheRuntime(t *testing.T) {
+// The runtime has two modes for such a panic, and both are tried.
+func TestPanic_withNilIsAFailure(t *testing.T) {
 	ctx, r := newRun(t)
 	events := record(t, r)
 	var tr trace
@@ -219,7 +220,7 @@ func TestAPanicWithNilIsAFailureInBothModesOfTheRuntime(t *testing.T) {
 	rerun(t, "GODEBUG=panicnil=1")
 }
 
-func TestEveryPanicIsContainedAndTellsWhatItWas(t *testing.T) {
+func TestPanic_isContainedAndTellsWhatItWas(t *testing.T) {
 	t.Parallel()
 	var nilMap map[string]int
 	index := 3
@@ -259,7 +260,7 @@ func TestEveryPanicIsContainedAndTellsWhatItWas(t *testing.T) {
 	}
 }
 
-func TestARecoveredPanicUnwrapsToItsError(t *testing.T) {
+func TestPanicError_unwrapsToItsError(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	events := record(t, r)
@@ -277,7 +278,7 @@ func TestARecoveredPanicUnwrapsToItsError(t *testing.T) {
 	}
 }
 
-func TestTheTextOfAPanicNamesTheTypeOfItsValueAlone(t *testing.T) {
+func TestPanicError_textNamesTheTypeAlone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		value any
@@ -326,9 +327,9 @@ func (h *hostile) Is(error) bool {
 	return false
 }
 
-// An error is somebody else's code, looked at under the same containment as
-// the hook that returned it.
-func TestAnErrorWhoseMethodsPanicIsAFailureOfItsHook(t *testing.T) {
+// The methods of an error are foreign code, and are called under the same
+// containment as the hook that returned it.
+func TestHostileError_panicIsAFailure(t *testing.T) {
 	log := captureLog(t)
 	boom := func() { panic("boom") }
 	for name, err := range map[string]error{
@@ -368,7 +369,7 @@ func TestAnErrorWhoseMethodsPanicIsAFailureOfItsHook(t *testing.T) {
 	}
 }
 
-func TestAnAbortBeforeAnErrorWhoseMethodsPanicIsFound(t *testing.T) {
+func TestHostileError_hidesNoAbortBeforeIt(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	bad := &hostile{unwrap: func() { panic("boom") }}
@@ -379,7 +380,7 @@ func TestAnAbortBeforeAnErrorWhoseMethodsPanicIsFound(t *testing.T) {
 // A hook that ends its goroutine, as the FailNow of a test does, can't be
 // stopped: the dispatch never returns, so that nothing passes. But it leaves
 // no lock behind, and the event tells.
-func TestAHookThatEndsItsGoroutineIsReportedAndLeavesNothingLocked(t *testing.T) {
+func TestGoexit_isReportedAndLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]hooks.Option{
 		"hook": nil, "guard": {hooks.AsGuard()}, "timed": {hooks.WithTimeout(1 << 40)}, "once": {hooks.WithOnce()},
@@ -414,8 +415,8 @@ func TestAHookThatEndsItsGoroutineIsReportedAndLeavesNothingLocked(t *testing.T)
 	}
 }
 
-// Whoever looks for an abort in the error of such a hook is in its goroutine.
-func TestAnErrorWhoseMethodEndsTheGoroutineIsReportedToo(t *testing.T) {
+// The search for an abort calls the error's methods in the goroutine of the hook.
+func TestGoexit_inAnErrorIsReportedToo(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	events := record(t, r)
@@ -438,7 +439,8 @@ type fan struct{}
 func (fan) Error() string     { return "fan" }
 func (f fan) Unwrap() []error { return []error{f, f} }
 
-func TestErrorsThatWrapThemselvesEndInBoundedTime(t *testing.T) {
+// Looking through such an error ends in bounded time.
+func TestHostileError_mayWrapItself(t *testing.T) {
 	t.Parallel()
 	circular := &hooks.HookAborted{Reason: "round"}
 	circular.Err = circular
@@ -459,7 +461,7 @@ func TestErrorsThatWrapThemselvesEndInBoundedTime(t *testing.T) {
 	assert.Equal(t, "round", call.Blocked.Reason)
 }
 
-func TestAFailureThatIsPassedOverIsLogged(t *testing.T) {
+func TestLog_tellsOfAFailure(t *testing.T) {
 	type key struct{}
 	log := captureLog(t)
 	ctx, r := newRun(t)
@@ -477,7 +479,7 @@ func TestAFailureThatIsPassedOverIsLogged(t *testing.T) {
 	assert.Equal(t, "value", line.ctx.Value(key{}), "a handler can read the trace of the run")
 }
 
-func TestAPanicIsLoggedWithItsStack(t *testing.T) {
+func TestLog_tellsOfAPanicWithItsStack(t *testing.T) {
 	log := captureLog(t)
 	ctx, r := newRun(t)
 	reg := hooks.On(hooks.PreStep, panics[hooks.Step]("boom"), hooks.In(r))
@@ -489,7 +491,7 @@ func TestAPanicIsLoggedWithItsStack(t *testing.T) {
 	assert.Contains(t, lines[0].attrs["stack"].String(), "failure_test.go")
 }
 
-func TestEachFailureOfADispatchIsLoggedOnce(t *testing.T) {
+func TestLog_tellsOfEachFailureOnce(t *testing.T) {
 	log := captureLog(t)
 	for _, filter := range []hooks.Option{nil, hooks.WithTools("sh"), hooks.WithTools("s*")} {
 		for _, observed := range []bool{false, true} {
@@ -510,8 +512,8 @@ func TestEachFailureOfADispatchIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// An abort is a decision, not a failure; who wants a record of it observes.
-func TestAnAbortIsNotLogged(t *testing.T) {
+// An abort is a decision, not a failure: observers get a record of it.
+func TestLog_tellsOfNoAbort(t *testing.T) {
 	log := captureLog(t)
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreStep, fails[hooks.Step](hooks.Abort("no")), hooks.In(r))
@@ -519,7 +521,7 @@ func TestAnAbortIsNotLogged(t *testing.T) {
 	assert.Empty(t, log.take())
 }
 
-func TestAFailureOfAnObserverIsLogged(t *testing.T) {
+func TestLog_tellsOfAnObserversFailure(t *testing.T) {
 	log := captureLog(t)
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreStep, fails[hooks.Step](nil), hooks.In(r))
@@ -533,7 +535,7 @@ func TestAFailureOfAnObserverIsLogged(t *testing.T) {
 	assert.Contains(t, lines[0].attrs["stack"].String(), "failure_test.go")
 }
 
-func TestANilLoggerSilencesFailures(t *testing.T) {
+func TestSetLogger_nilSilencesFailures(t *testing.T) {
 	var out bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
@@ -549,7 +551,7 @@ func TestANilLoggerSilencesFailures(t *testing.T) {
 
 // In a program that sets no logger a broken hook says so all the same, where
 // the program logs by then.
-func TestFailuresAreLoggedByDefault(t *testing.T) {
+func TestLog_isOnByDefault(t *testing.T) {
 	if !inChild() {
 		rerun(t)
 		return
@@ -579,7 +581,7 @@ func (h hostileHandler) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-func TestALogHandlerThatPanicsHurtsNoDispatch(t *testing.T) {
+func TestLogHandler_panicHurtsNoDispatch(t *testing.T) {
 	hooks.SetLogger(slog.New(hostileHandler{f: func() { panic("boom") }}))
 	t.Cleanup(func() { hooks.SetLogger(nil) })
 	ctx, r := newRun(t)
@@ -591,7 +593,7 @@ func TestALogHandlerThatPanicsHurtsNoDispatch(t *testing.T) {
 }
 
 // A test that logs to its own Fatal ends its goroutine from the handler.
-func TestALogHandlerThatEndsItsGoroutineLeavesTheEvent(t *testing.T) {
+func TestLogHandler_goexitLeavesTheEvent(t *testing.T) {
 	hooks.SetLogger(slog.New(hostileHandler{f: runtime.Goexit}))
 	t.Cleanup(func() { hooks.SetLogger(nil) })
 	ctx, r := newRun(t)
@@ -601,7 +603,7 @@ func TestALogHandlerThatEndsItsGoroutineLeavesTheEvent(t *testing.T) {
 	assert.Equal(t, errBroken, events.one(t).Hooks[0].Err)
 }
 
-func TestALogHandlerCanUseThePackage(t *testing.T) {
+func TestLogHandler_canUseThePackage(t *testing.T) {
 	ctx, r := newRun(t)
 	logged := 0
 	hooks.SetLogger(slog.New(hostileHandler{f: func() {
@@ -618,7 +620,7 @@ func TestALogHandlerCanUseThePackage(t *testing.T) {
 	assert.Equal(t, 2, logged)
 }
 
-func TestSlogObserverWithoutALoggerUsesTheDefaultOne(t *testing.T) {
+func TestSlogObserver_nilUsesTheDefaultLogger(t *testing.T) {
 	ctx, r := newRun(t)
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })
@@ -644,7 +646,7 @@ func composed(ev hooks.HookDispatchedEvent) string {
 	return text
 }
 
-func TestNoTextThatThePackageComposesHoldsASecret(t *testing.T) {
+func TestSecret_isInNoComposedText(t *testing.T) {
 	log := captureLog(t)
 	secretErr := errors.New("login failed: " + secret)
 	for name, hook := range map[string]hooks.Func[hooks.ToolCall]{
@@ -688,7 +690,7 @@ func TestNoTextThatThePackageComposesHoldsASecret(t *testing.T) {
 }
 
 // What is given to the log as an error may be formatted by any handler.
-func TestAPanicsValueDoesNotGetIntoTheLogByFormatting(t *testing.T) {
+func TestSecret_isInNoFormattedPanic(t *testing.T) {
 	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
 		"text": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
 		"json": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
@@ -708,7 +710,7 @@ func TestAPanicsValueDoesNotGetIntoTheLogByFormatting(t *testing.T) {
 }
 
 // Events are made of the payload after the hooks, and hold none of it.
-func TestWhatAHookRedactsIsNowhereBeforeOrAfter(t *testing.T) {
+func TestSecret_isNowhereOnceRedacted(t *testing.T) {
 	log := captureLog(t)
 	ctx, r := newRun(t)
 	var all []string

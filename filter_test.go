@@ -36,7 +36,7 @@ func matched(t *testing.T, tool, role string, opts ...hooks.Option) int {
 	return n
 }
 
-func TestAToolFilterMatchesItsNamesAndNoOthers(t *testing.T) {
+func TestWithTools_matchesItsNamesAndNoOthers(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 70)
 	for _, tt := range []struct {
@@ -107,7 +107,8 @@ func TestAToolFilterMatchesItsNamesAndNoOthers(t *testing.T) {
 	}
 }
 
-func TestAToolFilterWithAStarOrAQuestionMarkIsAPattern(t *testing.T) {
+// A filter with a star or a question mark is a pattern.
+func TestWithTools_takesPatterns(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		filter      string
@@ -132,7 +133,7 @@ func TestAToolFilterWithAStarOrAQuestionMarkIsAPattern(t *testing.T) {
 	}
 }
 
-func TestAHookWhoseFilterMatchesTwiceRunsOnce(t *testing.T) {
+func TestWithTools_runsOnceIfItMatchesTwice(t *testing.T) {
 	t.Parallel()
 	for _, filter := range [][]string{
 		{"Delete File", "delete_file"}, {"delete_file", "delete_file"}, {"delete_file", "delete_*"},
@@ -143,7 +144,7 @@ func TestAHookWhoseFilterMatchesTwiceRunsOnce(t *testing.T) {
 	}
 }
 
-func TestNamesAndPatternsCanBeMixedInOneFilter(t *testing.T) {
+func TestWithTools_mixesNamesAndPatterns(t *testing.T) {
 	t.Parallel()
 	filter := hooks.WithTools("Read File", "mcp__*", "ls")
 	for tool, want := range map[string]int{"read_file": 1, "mcp__x": 1, "ls": 1, "LS": 1, "write_file": 0} {
@@ -151,7 +152,7 @@ func TestNamesAndPatternsCanBeMixedInOneFilter(t *testing.T) {
 	}
 }
 
-func TestAFilterWithoutNamesMatchesNothing(t *testing.T) {
+func TestFilter_withoutNamesMatchesNothing(t *testing.T) {
 	t.Parallel()
 	var none []string
 	for _, filter := range []hooks.Option{
@@ -167,7 +168,8 @@ func TestAFilterWithoutNamesMatchesNothing(t *testing.T) {
 	assert.Equal(t, 1, matched(t, "a", "r"), "no filter is another thing")
 }
 
-func TestARoleFilterComparesExactlyAndLetsUnsetRolesIn(t *testing.T) {
+// Roles are compared exactly, and a call without one is let in.
+func TestWithAgents_matchesExactlyOrUnset(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[string]int{
 		"Writer": 1, "Editor": 1, "": 1, "writer": 0, "Writer ": 0, "Write": 0, "*": 0,
@@ -177,7 +179,7 @@ func TestARoleFilterComparesExactlyAndLetsUnsetRolesIn(t *testing.T) {
 	assert.Zero(t, matched(t, "a", "Writer", hooks.WithAgents("W*")), "roles have no patterns")
 }
 
-func TestFiltersByToolAndRoleMustBothMatch(t *testing.T) {
+func TestFilter_byToolAndRoleMustBothMatch(t *testing.T) {
 	t.Parallel()
 	for _, tools := range []string{"a", "a*"} {
 		for _, tt := range []struct {
@@ -192,7 +194,7 @@ func TestFiltersByToolAndRoleMustBothMatch(t *testing.T) {
 	}
 }
 
-func TestTheRoleIsReadWhenTheCallIsMade(t *testing.T) {
+func TestWithAgents_readsTheRoleAtEachCall(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -206,7 +208,7 @@ func TestTheRoleIsReadWhenTheCallIsMade(t *testing.T) {
 }
 
 // A hook can't lead a call around the filters of those that come after it.
-func TestTheNameThatFiltersLookAtIsTheOneAtTheStart(t *testing.T) {
+func TestFilter_goesByTheNameAtTheStart(t *testing.T) {
 	t.Parallel()
 	for kind, opts := range map[string][]hooks.Option{
 		"name": {hooks.WithTools("delete")}, "pattern": {hooks.WithTools("del*")}, "role": {hooks.WithAgents("Writer")},
@@ -225,7 +227,7 @@ func TestTheNameThatFiltersLookAtIsTheOneAtTheStart(t *testing.T) {
 	}
 }
 
-func TestAHookThatAFilterSkipsIsNotCounted(t *testing.T) {
+func TestFilter_skippedHookIsNotCounted(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	events := record(t, r)
@@ -244,7 +246,7 @@ func TestAHookThatAFilterSkipsIsNotCounted(t *testing.T) {
 }
 
 // A tool is filtered by its name alone, however a framework comes to its hooks.
-func TestAFilterDecidesAlikeOnEveryWayToATool(t *testing.T) {
+func TestWithTools_decidesAlikeOnEveryWay(t *testing.T) {
 	t.Parallel()
 	for tool, want := range map[string]bool{"Delete File": true, "delete_file": true, "read_file": false} {
 		ctx, r := newRun(t)
@@ -293,7 +295,7 @@ func TestAFilterDecidesAlikeOnEveryWayToATool(t *testing.T) {
 
 // A name that the model made up reaches the hooks like any other, so that they
 // can repair or report it.
-func TestACallOfAToolThatNobodyKnowsRunsItsHooks(t *testing.T) {
+func TestFilter_takesAToolThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	errUnknown := errors.New("no such tool")
@@ -428,7 +430,7 @@ func FuzzToolFilter(f *testing.F) {
 	})
 }
 
-func TestGuardsDecideOnTheNameThatHooksLeft(t *testing.T) {
+func TestGuard_goesByTheNameThatHooksLeft(t *testing.T) {
 	t.Parallel()
 	for _, filter := range []string{"delete_file", "Delete File", "delete_*"} {
 		r := hooks.NewRegistry()
@@ -453,7 +455,7 @@ func TestGuardsDecideOnTheNameThatHooksLeft(t *testing.T) {
 	}
 }
 
-func TestGuardsAreNotEvadedByANewName(t *testing.T) {
+func TestGuard_isNotEvadedByANewName(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	runs := 0
@@ -520,14 +522,16 @@ func TestSanitizeToolName(t *testing.T) {
 	}
 }
 
-func TestSanitizeToolNameTrimsTheCutOfALongName(t *testing.T) {
+// A separator at the cut of a long name goes too.
+func TestSanitizeToolName_trimsTheCut(t *testing.T) {
 	t.Parallel()
 	// The 55th character is the separator.
 	long := strings.Repeat("a", 54) + "_" + strings.Repeat("b", 20)
 	assert.Equal(t, strings.Repeat("a", 54)+"_"+hash8(long), hooks.SanitizeToolName(long))
 }
 
-func TestSanitizeToolNameKeepsUnreadableNamesDistinct(t *testing.T) {
+// Names of which nothing is left stay distinct.
+func TestSanitizeToolName_keepsNamesDistinct(t *testing.T) {
 	t.Parallel()
 	assert.NotEqual(t, hooks.SanitizeToolName("日本語"), hooks.SanitizeToolName("中文"))
 	assert.NotEqual(t, hooks.SanitizeToolName(""), hooks.SanitizeToolName("_"))
@@ -535,7 +539,7 @@ func TestSanitizeToolNameKeepsUnreadableNamesDistinct(t *testing.T) {
 
 // A name comes from a model or a server, which bound nothing. Time that isn't
 // linear in its length would show here as a test that never ends.
-func TestSanitizeToolNameTakesVeryLongNames(t *testing.T) {
+func TestSanitizeToolName_takesVeryLongNames(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
 	for unit, form := range map[string]string{
@@ -552,7 +556,7 @@ func TestSanitizeToolNameTakesVeryLongNames(t *testing.T) {
 	}
 }
 
-func TestSanitizeToolNameAllocs(t *testing.T) {
+func TestSanitizeToolName_allocs(t *testing.T) {
 	for name, want := range map[string]float64{
 		"delete_file":           0,
 		"x":                     0,

@@ -30,7 +30,7 @@ func (p *policy) Check(context.Context, *hooks.Step) error {
 // stepHook is a framework's own name for a hook's type.
 type stepHook func(context.Context, *hooks.Step) error
 
-func TestAnyFunctionOfTheRightShapeIsAHook(t *testing.T) {
+func TestOn_takesAnyFunctionOfTheRightType(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -42,7 +42,9 @@ func TestAnyFunctionOfTheRightShapeIsAHook(t *testing.T) {
 	assert.Equal(t, "method named-type func literal", tr.take())
 }
 
-func TestOnRefusesWhatCannotBeMeant(t *testing.T) {
+// What would be a hook that silently never runs is refused when it is
+// registered.
+func TestOn_refusesMistakes(t *testing.T) {
 	t.Parallel()
 	p := newPoint[struct{}](t)
 	step := fails[hooks.Step](nil)
@@ -78,7 +80,7 @@ func TestOnRefusesWhatCannotBeMeant(t *testing.T) {
 	}
 }
 
-func TestOfTheSameOptionTheLastOneWins(t *testing.T) {
+func TestOption_lastOneWins(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	other := hooks.NewRegistry()
@@ -109,7 +111,7 @@ func TestOfTheSameOptionTheLastOneWins(t *testing.T) {
 	}
 }
 
-func TestANilOptionIsIgnored(t *testing.T) {
+func TestOption_nilIsIgnored(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	reg := hooks.On(hooks.PreStep, fails[hooks.Step](nil), nil, hooks.In(r), nil, hooks.WithName("a"), nil)
@@ -117,7 +119,7 @@ func TestANilOptionIsIgnored(t *testing.T) {
 	assert.Equal(t, []*hooks.Registration{reg}, r.Hooks(hooks.PreStep))
 }
 
-func TestOptionsCanBeUsedAgain(t *testing.T) {
+func TestOption_canBeReused(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -130,7 +132,8 @@ func TestOptionsCanBeUsedAgain(t *testing.T) {
 	}
 }
 
-func TestSlicesGivenToOptionsAreTheCallersToChange(t *testing.T) {
+// Slices given to options are the caller's to change.
+func TestOption_copiesItsSlices(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -148,7 +151,7 @@ func TestSlicesGivenToOptionsAreTheCallersToChange(t *testing.T) {
 	assert.NotContains(t, r.String(), "x")
 }
 
-func TestAHookIsNamedAfterWhereItWasRegisteredUnlessItHasAName(t *testing.T) {
+func TestWithName_defaultsToFileAndLine(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	first := hooks.On(hooks.PreStep, fails[hooks.Step](nil), hooks.In(r))
@@ -161,7 +164,8 @@ func TestAHookIsNamedAfterWhereItWasRegisteredUnlessItHasAName(t *testing.T) {
 	assert.Regexp(t, `^hooks_test\.go:\d+$`, hooks.On(hooks.PreStep, fails[hooks.Step](nil), hooks.In(r), hooks.WithName("")).Name())
 }
 
-func TestANameIsNoKey(t *testing.T) {
+// Hooks of the same name stand beside each other.
+func TestWithName_isNoKey(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -174,7 +178,7 @@ func TestANameIsNoKey(t *testing.T) {
 	assert.Equal(t, "second", tr.take())
 }
 
-func TestOnRegistersInTheDefaultRegistryUnlessToldOtherwise(t *testing.T) {
+func TestOn_registersInTheDefaultUnlessIn(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	_, r := newRun(t)
@@ -185,7 +189,7 @@ func TestOnRegistersInTheDefaultRegistryUnlessToldOtherwise(t *testing.T) {
 	assert.Equal(t, []*hooks.Registration{scoped}, r.Hooks(p))
 }
 
-func TestAHookWithOnceRunsOnceAndLeavesTheChain(t *testing.T) {
+func TestWithOnce_runsOnceAndLeavesTheChain(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var ran atomic.Int64
@@ -200,7 +204,7 @@ func TestAHookWithOnceRunsOnceAndLeavesTheChain(t *testing.T) {
 	assert.False(t, reg.Remove(), "it was used up before")
 }
 
-func TestAHookWithOnceIsUsedUpEvenIfItFails(t *testing.T) {
+func TestWithOnce_isUsedUpByAFailure(t *testing.T) {
 	t.Parallel()
 	for name, fn := range map[string]hooks.Func[hooks.Step]{
 		"error": fails[hooks.Step](errBroken),
@@ -221,7 +225,7 @@ func TestAHookWithOnceIsUsedUpEvenIfItFails(t *testing.T) {
 	}
 }
 
-func TestADispatchThatAFilterSkipsDoesNotUseUpAHookWithOnce(t *testing.T) {
+func TestWithOnce_survivesASkippingFilter(t *testing.T) {
 	t.Parallel()
 	for name, filter := range map[string]hooks.Option{
 		"name":    hooks.WithTools("Write File"),
@@ -247,7 +251,8 @@ func TestADispatchThatAFilterSkipsDoesNotUseUpAHookWithOnce(t *testing.T) {
 	}
 }
 
-func TestADispatchThatStopsBeforeAHookWithOnceDoesNotUseItUp(t *testing.T) {
+// A dispatch that stops before the hook doesn't use it up.
+func TestWithOnce_survivesAnEarlierAbort(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var ran atomic.Int64
@@ -259,7 +264,7 @@ func TestADispatchThatStopsBeforeAHookWithOnceDoesNotUseItUp(t *testing.T) {
 	assert.EqualValues(t, 1, ran.Load())
 }
 
-func TestAHookWithOnceThatDispatchesItsOwnPointRunsOnce(t *testing.T) {
+func TestWithOnce_runsOnceThoughItDispatches(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var ran atomic.Int64
@@ -271,7 +276,7 @@ func TestAHookWithOnceThatDispatchesItsOwnPointRunsOnce(t *testing.T) {
 	assert.EqualValues(t, 1, ran.Load())
 }
 
-func TestWithOnceConcurrentSafe(t *testing.T) {
+func TestWithOnce_ConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	const rounds, dispatchers = 50, 16
@@ -296,7 +301,7 @@ func TestWithOnceConcurrentSafe(t *testing.T) {
 }
 
 // A hook that runs once takes its time from one dispatch alone.
-func TestNobodyWaitsForAHookWithOnce(t *testing.T) {
+func TestWithOnce_blocksNoOtherDispatch(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	running, release := make(chan struct{}), make(chan struct{})
@@ -315,7 +320,8 @@ func TestNobodyWaitsForAHookWithOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func TestWithTimeoutGivesTheHookADeadlineFromWhenItBegins(t *testing.T) {
+// The deadline counts from when the hook begins, not from the dispatch.
+func TestWithTimeout_startsWithTheHook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
@@ -338,7 +344,7 @@ func TestWithTimeoutGivesTheHookADeadlineFromWhenItBegins(t *testing.T) {
 	})
 }
 
-func TestAHookThatRunsOutOfTimeHasFailed(t *testing.T) {
+func TestWithTimeout_exceededIsAFailure(t *testing.T) {
 	t.Parallel()
 	for name, result := range map[string]func(context.Context) error{
 		"and says so":        func(ctx context.Context) error { return ctx.Err() },
@@ -365,7 +371,7 @@ func TestAHookThatRunsOutOfTimeHasFailed(t *testing.T) {
 	}
 }
 
-func TestAHookIsNotInterruptedByItsTimeout(t *testing.T) {
+func TestWithTimeout_interruptsNoHook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
@@ -382,7 +388,7 @@ func TestAHookIsNotInterruptedByItsTimeout(t *testing.T) {
 }
 
 // A decision that was made in spite of the clock stands: it is no failure.
-func TestALateAbortIsAnAbort(t *testing.T) {
+func TestWithTimeout_lateAbortIsAnAbort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
@@ -394,7 +400,8 @@ func TestALateAbortIsAnAbort(t *testing.T) {
 	})
 }
 
-func TestADeadlineOfTheCallerIsNoFailureOfTheHook(t *testing.T) {
+// A hook that outlives the deadline of its caller hasn't failed.
+func TestWithTimeout_ignoresTheCallersDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
@@ -411,7 +418,7 @@ func TestADeadlineOfTheCallerIsNoFailureOfTheHook(t *testing.T) {
 }
 
 // Each hook under a timeout has its own, whatever ctx it was handed.
-func TestTimeoutsOfNestedDispatchesAreToldApart(t *testing.T) {
+func TestWithTimeout_isToldApartWhenNested(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
@@ -431,7 +438,7 @@ func TestTimeoutsOfNestedDispatchesAreToldApart(t *testing.T) {
 	})
 }
 
-func TestHooksRunInTheOrderOfRegistration(t *testing.T) {
+func TestOrder_isThatOfRegistration(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -445,7 +452,7 @@ func TestHooksRunInTheOrderOfRegistration(t *testing.T) {
 }
 
 // What kind a hook is decides how a dispatch finds it, never when it runs.
-func TestEachKindOfHookRunsWhereItWasRegistered(t *testing.T) {
+func TestOrder_isTheSameForAllKindsOfHooks(t *testing.T) {
 	t.Parallel()
 	kinds := []struct {
 		name string
@@ -481,7 +488,7 @@ func TestEachKindOfHookRunsWhereItWasRegistered(t *testing.T) {
 	}
 }
 
-func TestTheDefaultRegistryRunsBeforeScopesFromTheOutermostIn(t *testing.T) {
+func TestOrder_isDefaultThenScopesFromOutside(t *testing.T) {
 	t.Parallel()
 	pre, post := newPoint[job](t), newPoint[job](t)
 	outer, inner := hooks.NewRegistry(), hooks.NewRegistry()
@@ -505,7 +512,8 @@ func TestTheDefaultRegistryRunsBeforeScopesFromTheOutermostIn(t *testing.T) {
 	}
 }
 
-func TestHigherPrioritiesRunFirstAndEqualOnesInOrder(t *testing.T) {
+// Hooks of equal priority keep their order.
+func TestWithPriority_higherRunsFirst(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -520,7 +528,7 @@ func TestHigherPrioritiesRunFirstAndEqualOnesInOrder(t *testing.T) {
 	assert.Equal(t, []string{"1", "4", "0", "3", "2", "5"}, registered(r.Hooks(hooks.PreToolCall)))
 }
 
-func TestEqualPrioritiesKeepTheirOrderInALongChain(t *testing.T) {
+func TestWithPriority_isStableInALongChain(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var got, want [3][]int
@@ -533,7 +541,7 @@ func TestEqualPrioritiesKeepTheirOrderInALongChain(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-func TestThePriorityIsZeroUnlessGiven(t *testing.T) {
+func TestWithPriority_isZeroByDefault(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -545,7 +553,7 @@ func TestThePriorityIsZeroUnlessGiven(t *testing.T) {
 	assert.Equal(t, "above zero unset below", tr.take())
 }
 
-func TestAReplacementDoesNotDependOnHowLongAHookTakes(t *testing.T) {
+func TestOrder_holdsWhateverTimeHooksTake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)

@@ -30,7 +30,7 @@ func seamMessage() (hooks.Message, *seamNative) {
 	}), native
 }
 
-func TestMessageKnowsWhetherAHookEditedIt(t *testing.T) {
+func TestMessage_knowsItsEdits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		edit   func(m *hooks.Message)
@@ -64,7 +64,7 @@ func TestMessageKnowsWhetherAHookEditedIt(t *testing.T) {
 	}
 }
 
-func TestMessageKeepsItsNative(t *testing.T) {
+func TestMessage_keepsItsNative(t *testing.T) {
 	t.Parallel()
 	m, native := seamMessage()
 	assert.Same(t, native, m.Native)
@@ -74,7 +74,7 @@ func TestMessageKeepsItsNative(t *testing.T) {
 	assert.True(t, m.Edited())
 }
 
-func TestCopiesOfAMessageAreEditedApart(t *testing.T) {
+func TestMessage_copiesAreEditedApart(t *testing.T) {
 	t.Parallel()
 	a, _ := seamMessage()
 	b := a
@@ -85,7 +85,8 @@ func TestCopiesOfAMessageAreEditedApart(t *testing.T) {
 	assert.True(t, c.Edited(), "a copy is as edited as what it was copied from")
 }
 
-func TestNewMessageRemembersWhatTheFrameworkChangesLater(t *testing.T) {
+// What a framework changes later in the slices that it gave is an edit as well.
+func TestNewMessage_noticesLaterChanges(t *testing.T) {
 	t.Parallel()
 	parts := []hooks.Part{{Kind: "text", Text: "a"}}
 	asked := []hooks.ToolRequest{{Name: "ls"}}
@@ -98,7 +99,8 @@ func TestNewMessageRemembersWhatTheFrameworkChangesLater(t *testing.T) {
 	assert.True(t, m.Edited())
 }
 
-func TestPartsWithNativesThatCannotBeComparedAreCompared(t *testing.T) {
+// Natives of types that aren't comparable make no trouble.
+func TestMessage_comparesAnyNative(t *testing.T) {
 	t.Parallel()
 	bytes := []byte("png")
 	m := hooks.NewMessage(nil, hooks.Message{Parts: []hooks.Part{
@@ -111,7 +113,7 @@ func TestPartsWithNativesThatCannotBeComparedAreCompared(t *testing.T) {
 	assert.True(t, m.Edited())
 }
 
-func TestTextOfAMessageIsThatOfAllItsParts(t *testing.T) {
+func TestMessage_textIsThatOfAllParts(t *testing.T) {
 	t.Parallel()
 	m, _ := seamMessage()
 	assert.Equal(t, "hello there", m.Text())
@@ -120,7 +122,7 @@ func TestTextOfAMessageIsThatOfAllItsParts(t *testing.T) {
 	assert.Empty(t, (&hooks.Message{}).Text())
 }
 
-func TestEditTextRewritesPartByPartWithoutWritingTheFrameworksArray(t *testing.T) {
+func TestEditText_writesNoArrayOfTheFramework(t *testing.T) {
 	t.Parallel()
 	parts := append(make([]hooks.Part, 0, 8),
 		hooks.Part{Kind: "text", Text: "a secret", Native: 1},
@@ -149,7 +151,7 @@ func TestEditTextRewritesPartByPartWithoutWritingTheFrameworksArray(t *testing.T
 	assert.Equal(t, before, parts)
 }
 
-func TestEditTextAsksOnlyForTextThatThereIs(t *testing.T) {
+func TestEditText_skipsWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	m := hooks.Message{Parts: []hooks.Part{{Kind: "image", Native: 1}, {Kind: "text", Text: "a"}}}
 	var asked []string
@@ -161,7 +163,7 @@ func TestEditTextAsksOnlyForTextThatThereIs(t *testing.T) {
 
 // A hook may edit a message of a call in any way: the framework's history, its
 // messages and their parts stay what they were.
-func TestHooksEditMessagesWithoutWritingTheFrameworksHistory(t *testing.T) {
+func TestMessage_editsLeaveTheHistoryAlone(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(m *hooks.Message){
 		"EditText":            func(m *hooks.Message) { m.EditText(strings.ToUpper) },

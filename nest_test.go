@@ -22,7 +22,9 @@ import (
 // seamNestLimit is how many seams may be open inside the hooks of one.
 const seamNestLimit = 16
 
-func TestHookThatOpensTheSeamItHooksEndsInErrTooDeep(t *testing.T) {
+// A hook that opens the seam it hooks ends in ErrTooDeep, whatever it does with
+// the error.
+func TestNest_ofAHookInItselfIsTooDeep(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]func(open func() error) error{
 		"returns the error": func(open func() error) error { return open() },
@@ -79,7 +81,7 @@ func TestHookThatOpensTheSeamItHooksEndsInErrTooDeep(t *testing.T) {
 	}
 }
 
-func TestFailureIsNotLostInANestThatIsTooDeep(t *testing.T) {
+func TestNest_tooDeepKeepsTheFailure(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("disk full")
 	seamEach(t, seamFailing(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
@@ -91,7 +93,7 @@ func TestFailureIsNotLostInANestThatIsTooDeep(t *testing.T) {
 	})
 }
 
-func TestSeamsMayBeNestedInHooksToADepth(t *testing.T) {
+func TestNest_isAllowedUpToADepth(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		depth   int
@@ -115,7 +117,7 @@ func TestSeamsMayBeNestedInHooksToADepth(t *testing.T) {
 	}
 }
 
-func TestNestThatWasTooDeepIsForgottenWithItsOutermostSeam(t *testing.T) {
+func TestNest_tooDeepEndsWithTheOutermostSeam(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		recurse := true
@@ -132,7 +134,7 @@ func TestNestThatWasTooDeepIsForgottenWithItsOutermostSeam(t *testing.T) {
 	})
 }
 
-func TestRecursionThroughSeveralSeamsIsBounded(t *testing.T) {
+func TestNest_boundsIndirectRecursion(t *testing.T) {
 	t.Parallel()
 	model := func(ctx context.Context) error {
 		return hooks.RunModel(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error { return nil })
@@ -171,7 +173,7 @@ func TestRecursionThroughSeveralSeamsIsBounded(t *testing.T) {
 	}
 }
 
-func TestSeventyNestedSubAgentsAreNoRecursion(t *testing.T) {
+func TestNest_takesSubAgentsForNoRecursion(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	fired := 0
@@ -209,7 +211,7 @@ func TestSeventyNestedSubAgentsAreNoRecursion(t *testing.T) {
 
 // What keeps a hook from recursing must not hide from hooks what else is done
 // inside a seam, nor what others do meanwhile.
-func TestSeamsInsideAHookAndInsideABodyFireTheirPoints(t *testing.T) {
+func TestNest_innerSeamsFireTheirPoints(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	var mu sync.Mutex
@@ -245,7 +247,7 @@ func TestSeamsInsideAHookAndInsideABodyFireTheirPoints(t *testing.T) {
 
 // A stack overflow ends a Go process: only another process can show that there
 // is none.
-func TestRecursionNeverOverflowsTheStack(t *testing.T) {
+func TestNest_neverOverflowsTheStack(t *testing.T) {
 	const (
 		variable = "HOOKS_TEST_RECURSION"
 		ended    = "recursion ended: "
@@ -272,7 +274,8 @@ func TestRecursionNeverOverflowsTheStack(t *testing.T) {
 	}
 }
 
-func TestObserverThatOpensTheSeamItObservesChangesNothing(t *testing.T) {
+// An observer that opens the seam it observes changes nothing for that one.
+func TestNest_boundsAnObserverOfItself(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { return nil }, hooks.In(r))

@@ -15,7 +15,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestThePointsOfALoopHaveTheirNamesAndContexts(t *testing.T) {
+func TestPoint_hasItsNameAndContext(t *testing.T) {
 	t.Parallel()
 	var (
 		_ hooks.Point[hooks.Execution] = hooks.ExecutionStart
@@ -39,7 +39,8 @@ func TestThePointsOfALoopHaveTheirNamesAndContexts(t *testing.T) {
 	}
 }
 
-func TestAPointIsComparedByWhatItStandsFor(t *testing.T) {
+// Copies of a point are equal: two points of one context aren't.
+func TestPoint_isComparable(t *testing.T) {
 	t.Parallel()
 	p, q := newPoint[job](t), newPoint[job](t)
 	same := p
@@ -53,7 +54,8 @@ func TestAPointIsComparedByWhatItStandsFor(t *testing.T) {
 	assert.Equal(t, "copy", tr.take())
 }
 
-func TestABareNameStandsForItsPointInManagement(t *testing.T) {
+// A bare name is enough to list and clear hooks, as for what an event names.
+func TestInterceptionPoint_worksForItsPoint(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	events := record(t, r)
@@ -68,7 +70,7 @@ func TestABareNameStandsForItsPointInManagement(t *testing.T) {
 	assert.Empty(t, r.Hooks(hooks.PreStep))
 }
 
-func TestAPointThatNobodyDefinedHasNoHooks(t *testing.T) {
+func TestInterceptionPoint_unknownHasNoHooks(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	for _, p := range []hooks.AnyPoint{hooks.InterceptionPoint("nobody.knows"), hooks.InterceptionPoint(""), hooks.Point[job]{}, nil} {
@@ -79,7 +81,7 @@ func TestAPointThatNobodyDefinedHasNoHooks(t *testing.T) {
 	}
 }
 
-func TestTheZeroPointNamesNothing(t *testing.T) {
+func TestPoint_zeroIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx, _ := newRun(t)
 	var zero hooks.Point[job]
@@ -100,7 +102,7 @@ func TestTheZeroPointNamesNothing(t *testing.T) {
 	assert.Contains(t, panicText(t, func() { hooks.On(zero, fails[job](nil)) }), "zero Point")
 }
 
-func TestDefineMakesAPointOfAFrameworksOwn(t *testing.T) {
+func TestDefine_makesAPointWithFilters(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	var tr trace
@@ -117,7 +119,7 @@ func TestDefineMakesAPointOfAFrameworksOwn(t *testing.T) {
 
 // A context that embeds one of the package's is readied, filtered and tracked
 // like that one.
-func TestAContextThatEmbedsOneOfThePackageBehavesLikeIt(t *testing.T) {
+func TestDefine_embeddedContextBehavesLikeIt(t *testing.T) {
 	t.Parallel()
 	type timedCall struct {
 		hooks.ToolCall
@@ -137,7 +139,7 @@ func TestAContextThatEmbedsOneOfThePackageBehavesLikeIt(t *testing.T) {
 	assert.Equal(t, "Cleaner", ev.AgentRole)
 }
 
-func TestTheContextOfAPointNeedsNoMethods(t *testing.T) {
+func TestDefine_contextNeedsNoMethods(t *testing.T) {
 	t.Parallel()
 	type plain struct{ N int }
 	p := newPoint[plain](t)
@@ -153,7 +155,7 @@ func TestTheContextOfAPointNeedsNoMethods(t *testing.T) {
 	assert.Empty(t, ev.AgentRole)
 }
 
-func TestDefineRefusesWhatCannotBeAPoint(t *testing.T) {
+func TestDefine_refusesBadNamesAndContexts(t *testing.T) {
 	t.Parallel()
 	taken := newPoint[job](t)
 	for _, tt := range []struct {
@@ -183,13 +185,13 @@ func TestDefineRefusesWhatCannotBeAPoint(t *testing.T) {
 	assert.Empty(t, hooks.Hooks(hooks.InterceptionPoint("test.pointer")))
 }
 
-func TestANameMayHoldASlashInsteadOfADot(t *testing.T) {
+func TestDefine_nameMayHoldASlash(t *testing.T) {
 	t.Parallel()
 	name := hooks.InterceptionPoint(fmt.Sprintf("test/%d", pointsMade.Add(1)))
 	assert.Equal(t, name, hooks.Define[job](name).Name())
 }
 
-func TestDefineConcurrentSafe(t *testing.T) {
+func TestDefine_ConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	name := newPoint[job](t).Name() + "/contested"
 	var made, refused atomic.Int64

@@ -45,7 +45,8 @@ func checkModifications[C any](t *testing.T, p hooks.Point[C], make func() *C, c
 	}
 }
 
-func TestModifiedAtPreToolCallMeansTheInputOrAnAnswer(t *testing.T) {
+// Modified are the input, or the call by an answer.
+func TestModified_atPreToolCall(t *testing.T) {
 	t.Parallel()
 	type call = hooks.ToolCall
 	nested, list := map[string]any{"a": 1}, []any{1, 2}
@@ -79,7 +80,8 @@ func TestModifiedAtPreToolCallMeansTheInputOrAnAnswer(t *testing.T) {
 	})
 }
 
-func TestModifiedAtPostToolCallMeansTheResult(t *testing.T) {
+// Modified is the result: its text and its parts.
+func TestModified_atPostToolCall(t *testing.T) {
 	t.Parallel()
 	type call = hooks.ToolCall
 	native := &job{}
@@ -104,7 +106,8 @@ func TestModifiedAtPostToolCallMeansTheResult(t *testing.T) {
 	})
 }
 
-func TestModifiedAtPreModelCallMeansMessagesToolsOrAnAnswer(t *testing.T) {
+// Modified are messages or tools, or the call by an answer.
+func TestModified_atPreModelCall(t *testing.T) {
 	t.Parallel()
 	type call = hooks.ModelCall
 	make := func() *call {
@@ -137,7 +140,8 @@ func TestModifiedAtPreModelCallMeansMessagesToolsOrAnAnswer(t *testing.T) {
 	})
 }
 
-func TestModifiedAtPostModelCallMeansResponseOrToolCalls(t *testing.T) {
+// Modified are the response or the tool calls.
+func TestModified_atPostModelCall(t *testing.T) {
 	t.Parallel()
 	type call = hooks.ModelCall
 	make := func() *call { return &call{Response: "text", ToolCalls: []hooks.ToolRequest{{ID: "1", Name: "a"}}} }
@@ -151,7 +155,8 @@ func TestModifiedAtPostModelCallMeansResponseOrToolCalls(t *testing.T) {
 	})
 }
 
-func TestModifiedAtAnExecutionOrAStepMeansWhatThePointIsFor(t *testing.T) {
+// Modified is what the point is for: what goes in before, what comes out after.
+func TestModified_atExecutionsAndSteps(t *testing.T) {
 	t.Parallel()
 	type run = hooks.Execution
 	type step = hooks.Step
@@ -185,7 +190,8 @@ func TestModifiedAtAnExecutionOrAStepMeansWhatThePointIsFor(t *testing.T) {
 // number is a type of a framework's own.
 type number float64
 
-func TestModifiedAtAFrameworksOwnPointMeansItsHookPayload(t *testing.T) {
+// Modified is what HookPayload returns, one level deep.
+func TestModified_atAFrameworksOwnPoint(t *testing.T) {
 	t.Parallel()
 	pointer := &job{}
 	object := struct {
@@ -232,7 +238,8 @@ func TestModifiedAtAFrameworksOwnPointMeansItsHookPayload(t *testing.T) {
 	}
 }
 
-func TestAChangeThatAnotherHookTakesBackIsNoModificationOfTheDispatch(t *testing.T) {
+// Each hook has modified the context, and the dispatch hasn't.
+func TestModified_notWhereAHookTakesItBack(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	events := record(t, r)
@@ -244,7 +251,8 @@ func TestAChangeThatAnotherHookTakesBackIsNoModificationOfTheDispatch(t *testing
 	assert.Equal(t, hooks.OutcomeProceeded, ev.Outcome)
 }
 
-func TestWhatAFailingHookChangedIsNotTheNextHooksDoing(t *testing.T) {
+// What a failing hook changed is not the next hook's doing.
+func TestModified_byAFailingHookIsItsOwn(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	events := record(t, r)
@@ -269,7 +277,7 @@ func (m *moody) HookPayload(hooks.InterceptionPoint) any {
 	return m.Data
 }
 
-func TestAHookPayloadThatPanicsHurtsNoDispatch(t *testing.T) {
+func TestHookPayload_panicHurtsNoDispatch(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*moody){
 		"from the start": nil, "later": func(m *moody) { m.Panic = true }, "no more": func(m *moody) { m.Panic = false },
@@ -291,7 +299,7 @@ func TestAHookPayloadThatPanicsHurtsNoDispatch(t *testing.T) {
 	}
 }
 
-func TestHookPayloadIsAskedForThePointOfTheDispatch(t *testing.T) {
+func TestHookPayload_isAskedForItsPoint(t *testing.T) {
 	t.Parallel()
 	p, q := newPoint[twoSided](t), newPoint[twoSided](t)
 	ctx, r := newRun(t)

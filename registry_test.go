@@ -21,7 +21,22 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestTheZeroRegistryIsReadyToUse(t *testing.T) {
+// preStep dispatches PreStep and returns what the hooks noted in tr.
+func preStep(t *testing.T, ctx context.Context, tr *trace) string {
+	t.Helper()
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	return tr.take()
+}
+
+// runsOf dispatches PreToolCall for tool and returns how often hooks ran that
+// count in ran.
+func runsOf(t *testing.T, ctx context.Context, ran *atomic.Int64, tool string) int64 {
+	t.Helper()
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: tool}))
+	return ran.Swap(0)
+}
+
+func TestRegistry_zeroIsReadyToUse(t *testing.T) {
 	t.Parallel()
 	var r hooks.Registry
 	ctx := hooks.WithScope(t.Context(), &r)
@@ -36,7 +51,7 @@ func TestTheZeroRegistryIsReadyToUse(t *testing.T) {
 	assert.Equal(t, 1, events.one(t).HookCount)
 }
 
-func TestEachNewRegistryIsItsOwn(t *testing.T) {
+func TestNewRegistry_isItsOwn(t *testing.T) {
 	t.Parallel()
 	a, b := hooks.NewRegistry(), hooks.NewRegistry()
 	assert.NotSame(t, a, b)
@@ -46,7 +61,7 @@ func TestEachNewRegistryIsItsOwn(t *testing.T) {
 	assert.Empty(t, b.Hooks(hooks.PreStep))
 }
 
-func TestHooksListsACopyInRunningOrder(t *testing.T) {
+func TestRegistry_listsACopyInRunningOrder(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -69,7 +84,7 @@ func TestHooksListsACopyInRunningOrder(t *testing.T) {
 	assert.Equal(t, strings.Join(want, " "), tr.take())
 }
 
-func TestRemoveReportsWhetherItRemoved(t *testing.T) {
+func TestRemove_reportsWhetherItRemoved(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	for name, remove := range map[string]func(*hooks.Registration) bool{
@@ -85,7 +100,7 @@ func TestRemoveReportsWhetherItRemoved(t *testing.T) {
 	}
 }
 
-func TestARegistrationTellsItsPoint(t *testing.T) {
+func TestRegistration_tellsItsPoint(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	for _, p := range everyPoint() {
@@ -96,10 +111,12 @@ func TestARegistrationTellsItsPoint(t *testing.T) {
 	}
 }
 
-func TestAHandleThatStandsForNothingRemovesNothing(t *testing.T) {
+func TestRegistration_zeroAndNilRemoveNothing(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	var none *hooks.Registration
+	assert.Empty(t, none.Name())
+	assert.Empty(t, none.Point())
 	assert.False(t, none.Remove())
 	assert.False(t, r.Unregister(none))
 	assert.False(t, hooks.Unregister(none))
@@ -111,7 +128,7 @@ func TestAHandleThatStandsForNothingRemovesNothing(t *testing.T) {
 	assert.Empty(t, zero.Point())
 }
 
-func TestARegistryUnregistersNothingOfAnother(t *testing.T) {
+func TestUnregister_ignoresOtherRegistries(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	other := hooks.NewRegistry()
@@ -122,7 +139,7 @@ func TestARegistryUnregistersNothingOfAnother(t *testing.T) {
 	assert.True(t, r.Unregister(reg))
 }
 
-func TestRemovingOneHookLeavesTheOthersInOrder(t *testing.T) {
+func TestRemove_leavesTheOthersInOrder(t *testing.T) {
 	t.Parallel()
 	const n = 6
 	for drop := range n {
@@ -139,12 +156,11 @@ func TestRemovingOneHookLeavesTheOthersInOrder(t *testing.T) {
 		}
 		require.True(t, regs[drop].Remove())
 		hooks.On(hooks.PreStep, note[hooks.Step](&tr, "new"), hooks.In(r))
-		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-		assert.Equal(t, strings.Join(append(want, "new"), " "), tr.take())
+		assert.Equal(t, strings.Join(append(want, "new"), " "), preStep(t, ctx, &tr))
 	}
 }
 
-func TestRemovingManyHooksInAnyOrderLeavesTheOthersInOrder(t *testing.T) {
+func TestRemove_leavesALongChainInOrder(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	ctx, r := newRun(t)
@@ -169,7 +185,7 @@ func TestRemovingManyHooksInAnyOrderLeavesTheOthersInOrder(t *testing.T) {
 	assert.Equal(t, len(want), r.Clear(hooks.PreStep))
 }
 
-func TestClearRemovesTheHooksOfOnePointAndCountsThem(t *testing.T) {
+func TestClear_countsTheHooksOfOnePoint(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -187,11 +203,10 @@ func TestClearRemovesTheHooksOfOnePointAndCountsThem(t *testing.T) {
 
 	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "again"), hooks.In(r))
 	assert.False(t, first.Remove())
-	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-	assert.Equal(t, "again", tr.take())
+	assert.Equal(t, "again", preStep(t, ctx, &tr))
 }
 
-func TestClearAllRemovesTheHooksOfEveryPointAndCountsThem(t *testing.T) {
+func TestClearAll_countsTheHooksOfAllPoints(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	other := hooks.NewRegistry()
@@ -212,7 +227,7 @@ func TestClearAllRemovesTheHooksOfEveryPointAndCountsThem(t *testing.T) {
 	assert.Equal(t, []*hooks.Registration{global}, hooks.Hooks(p))
 }
 
-func TestTheFunctionsManageTheDefaultRegistry(t *testing.T) {
+func TestDefault_isManagedByTheFunctions(t *testing.T) {
 	p := newPoint[job](t)
 	a, b := hooks.On(p, fails[job](nil)), hooks.On(p, fails[job](nil))
 	assert.Equal(t, []*hooks.Registration{a, b}, hooks.Hooks(p))
@@ -231,7 +246,7 @@ func TestTheFunctionsManageTheDefaultRegistry(t *testing.T) {
 	assert.Equal(t, "no hooks\n", hooks.Default().String())
 }
 
-func TestARegistryPrintsItsChainsInRunningOrder(t *testing.T) {
+func TestRegistry_printsItsChains(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	tool := func(name string, opts ...hooks.Option) {
@@ -258,7 +273,7 @@ post_step
 	assert.Regexp(t, `^input\n  registry_test\.go:\d+\n$`, r.String())
 }
 
-func TestRemoveConcurrentSafe(t *testing.T) {
+func TestRemove_ConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	for range 50 {
@@ -283,7 +298,7 @@ func TestRemoveConcurrentSafe(t *testing.T) {
 	}
 }
 
-func TestAScopeIsActiveUnderItsCtxAlone(t *testing.T) {
+func TestWithScope_isActiveUnderItsCtxAlone(t *testing.T) {
 	t.Parallel()
 	for _, p := range everyPoint() {
 		r := hooks.NewRegistry()
@@ -307,24 +322,23 @@ func TestAScopeIsActiveUnderItsCtxAlone(t *testing.T) {
 	}
 }
 
-func TestAHookRegisteredAfterTheScopeBeganCounts(t *testing.T) {
+func TestWithScope_runsHooksRegisteredLater(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
 	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
 	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "ran"), hooks.In(r))
-	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-	assert.Equal(t, "ran", tr.take())
+	assert.Equal(t, "ran", preStep(t, ctx, &tr))
 }
 
-func TestWithScopeRefusesNil(t *testing.T) {
+func TestWithScope_refusesNil(t *testing.T) {
 	t.Parallel()
 	text := panicText(t, func() { hooks.WithScope(t.Context(), nil) })
 	assert.Contains(t, text, "hooks: WithScope")
 	assert.Contains(t, text, "nil")
 }
 
-func TestARegistryThatIsActiveAlreadyChangesNothing(t *testing.T) {
+func TestWithScope_ignoresAnActiveRegistry(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	ctx, outer := newRun(t)
@@ -344,30 +358,26 @@ func TestARegistryThatIsActiveAlreadyChangesNothing(t *testing.T) {
 	assert.Equal(t, "default outer inner", tr.take())
 }
 
-func TestAScopeOnANilCtxIsOnABackground(t *testing.T) {
+func TestWithScope_takesANilCtxForABackground(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
 	var tr trace
 	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "ran"), hooks.In(r))
 	var none context.Context
 	ctx := hooks.WithScope(none, r)
-	require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-	assert.Equal(t, "ran", tr.take())
+	assert.Equal(t, "ran", preStep(t, ctx, &tr))
 }
 
 // An inner scope adds to the outer one and doesn't hide it: a sub-agent can't
 // escape the guards of its crew.
-func TestScopesNestAndEndWithTheirCtx(t *testing.T) {
+func TestWithScope_nestsAndEndsWithItsCtx(t *testing.T) {
 	t.Parallel()
 	ctx, outer := newRun(t)
 	inner := hooks.NewRegistry()
 	var tr trace
 	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "outer"), hooks.In(outer))
 	hooks.On(hooks.PreStep, note[hooks.Step](&tr, "inner"), hooks.In(inner))
-	dispatch := func(ctx context.Context) string {
-		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-		return tr.take()
-	}
+	dispatch := func(ctx context.Context) string { return preStep(t, ctx, &tr) }
 	assert.Equal(t, "outer", dispatch(ctx))
 	assert.Equal(t, "outer inner", dispatch(hooks.WithScope(ctx, inner)))
 	assert.Equal(t, "outer", dispatch(ctx))
@@ -378,7 +388,7 @@ func TestScopesNestAndEndWithTheirCtx(t *testing.T) {
 	assert.Equal(t, "crew policy", abort.Reason)
 }
 
-func TestSiblingScopesDoNotSeeEachOther(t *testing.T) {
+func TestWithScope_hidesSiblings(t *testing.T) {
 	t.Parallel()
 	ctx, _ := newRun(t)
 	var tr trace
@@ -394,12 +404,11 @@ func TestSiblingScopesDoNotSeeEachOther(t *testing.T) {
 		siblings = append(siblings, hooks.WithScope(ctx, r))
 	}
 	for i, ctx := range siblings {
-		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-		assert.Equal(t, strconv.Itoa(i), tr.take())
+		assert.Equal(t, strconv.Itoa(i), preStep(t, ctx, &tr))
 	}
 }
 
-func TestManyScopesNest(t *testing.T) {
+func TestWithScope_nestsManyTimes(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	var tr trace
@@ -419,7 +428,8 @@ func TestManyScopesNest(t *testing.T) {
 	assert.Equal(t, strings.Join(want, " "), tr.take())
 }
 
-func TestGoroutinesSeeTheScopesOfTheCtxTheyAreGiven(t *testing.T) {
+// Goroutines see the scopes of the ctx that they are given, and no others.
+func TestWithScope_reachesOtherGoroutines(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var ran atomic.Int64
@@ -450,7 +460,7 @@ func TestGoroutinesSeeTheScopesOfTheCtxTheyAreGiven(t *testing.T) {
 	assert.EqualValues(t, 10, ran.Load())
 }
 
-func TestRunsWithScopesOfTheirOwnConcurrentSafe(t *testing.T) {
+func TestWithScope_runsConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	const runs, calls = 50, 10
 	var wg sync.WaitGroup
@@ -482,7 +492,7 @@ func TestRunsWithScopesOfTheirOwnConcurrentSafe(t *testing.T) {
 	wg.Wait()
 }
 
-func TestTheDefaultRegistryTakesPartUnderEveryCtx(t *testing.T) {
+func TestDefault_takesPartUnderEveryCtx(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	p := newPoint[job](t)
@@ -506,7 +516,7 @@ func TestTheDefaultRegistryTakesPartUnderEveryCtx(t *testing.T) {
 	}
 }
 
-func TestEveryKindOfHookCanBeScoped(t *testing.T) {
+func TestWithScope_scopesEveryKindOfHook(t *testing.T) {
 	t.Parallel()
 	for kind, opts := range map[string][]hooks.Option{
 		"hook":        nil,
@@ -530,7 +540,7 @@ func TestEveryKindOfHookCanBeScoped(t *testing.T) {
 	}
 }
 
-func TestAHookAddedDuringADispatchRunsFromTheNextOneOn(t *testing.T) {
+func TestOn_inADispatchCountsFromTheNext(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var ran atomic.Int64
@@ -548,7 +558,7 @@ func TestAHookAddedDuringADispatchRunsFromTheNextOneOn(t *testing.T) {
 	}
 }
 
-func TestAHookRemovedDuringADispatchStillRunsInIt(t *testing.T) {
+func TestRemove_inADispatchCountsFromTheNext(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		at     int // the hook that removes
@@ -581,17 +591,15 @@ func TestAHookRemovedDuringADispatchStillRunsInIt(t *testing.T) {
 					return nil
 				}, hooks.In(r)))
 			}
-			require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-			assert.Equal(t, "0 1 2", tr.take())
-			require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
-			assert.Equal(t, tt.after, tr.take())
+			assert.Equal(t, "0 1 2", preStep(t, ctx, &tr))
+			assert.Equal(t, tt.after, preStep(t, ctx, &tr))
 		})
 	}
 }
 
 // The chains of all registries are read when the dispatch begins, so that an
 // outer hook can't change what runs in an inner scope, guards least of all.
-func TestADispatchRunsTheChainsOfAllScopesAsTheyWere(t *testing.T) {
+func TestWithScope_chainsAreReadAtTheStart(t *testing.T) {
 	t.Parallel()
 	p := newPoint[job](t)
 	ctx, r := newRun(t)
@@ -611,7 +619,7 @@ func TestADispatchRunsTheChainsOfAllScopesAsTheyWere(t *testing.T) {
 	assert.Equal(t, "outer new", tr.take())
 }
 
-func TestAHookRegisteredWhileARunIsOnTakesPartFromTheNextDispatch(t *testing.T) {
+func TestOn_inARunCountsFromTheNextDispatch(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -631,14 +639,12 @@ func TestAHookRegisteredWhileARunIsOnTakesPartFromTheNextDispatch(t *testing.T) 
 	assert.Equal(t, "body hook body body", tr.take())
 }
 
-func TestAFunctionRegisteredTwiceRunsTwice(t *testing.T) {
+// A function that is registered twice has two handles.
+func TestOn_twiceRunsTwice(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var ran atomic.Int64
-	dispatch := func(tool string) int64 {
-		require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: tool}))
-		return ran.Swap(0)
-	}
+	dispatch := func(tool string) int64 { return runsOf(t, ctx, &ran, tool) }
 	fn := counter[hooks.ToolCall](&ran)
 	first := hooks.On(hooks.PreToolCall, fn, hooks.In(r))
 	second := hooks.On(hooks.PreToolCall, fn, hooks.In(r))
@@ -653,7 +659,8 @@ func TestAFunctionRegisteredTwiceRunsTwice(t *testing.T) {
 	assert.Zero(t, dispatch("a"))
 }
 
-func TestAFunctionRegisteredWithTwoFiltersCanBeRemovedFromEach(t *testing.T) {
+// A function with two filters can be removed from each.
+func TestRemove_takesOneOfTwoFilters(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]hooks.Option{
 		"hook":  nil,
@@ -664,10 +671,7 @@ func TestAFunctionRegisteredWithTwoFiltersCanBeRemovedFromEach(t *testing.T) {
 			t.Parallel()
 			ctx, r := newRun(t)
 			var ran atomic.Int64
-			dispatch := func(tool string) int64 {
-				require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: tool}))
-				return ran.Swap(0)
-			}
+			dispatch := func(tool string) int64 { return runsOf(t, ctx, &ran, tool) }
 			on := func(tool string) *hooks.Registration {
 				return hooks.On(hooks.PreToolCall, counter[hooks.ToolCall](&ran), append(opts, hooks.In(r), hooks.WithTools(tool))...)
 			}
@@ -686,7 +690,7 @@ func TestAFunctionRegisteredWithTwoFiltersCanBeRemovedFromEach(t *testing.T) {
 
 // No lock is held while a hook or an observer runs, so that everything the
 // package offers can be called from there.
-func TestEverythingCanBeCalledFromInsideAHookAndAnObserver(t *testing.T) {
+func TestRegistry_canBeUsedFromAHook(t *testing.T) {
 	t.Parallel()
 	for name, from := range map[string]func(r *hooks.Registry, call func(context.Context)){
 		"hook": func(r *hooks.Registry, call func(context.Context)) {

@@ -16,7 +16,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestWhatAToolCallTellsAboutItself(t *testing.T) {
+func TestToolCall_tellsWhatHappened(t *testing.T) {
 	t.Parallel()
 	type facts struct{ ran, answered, isError, edited, blocked bool }
 	nothing := func(context.Context, *hooks.ToolCall) error { return nil }
@@ -75,14 +75,14 @@ func TestWhatAToolCallTellsAboutItself(t *testing.T) {
 	}
 }
 
-func TestFreshToolCallHasNothingToTell(t *testing.T) {
+func TestToolCall_freshHasNothingToTell(t *testing.T) {
 	t.Parallel()
 	call := &hooks.ToolCall{Name: "ls"}
 	assert.False(t, call.Ran() || call.Answered() || call.IsError() || call.ResultEdited() || call.ShouldRun())
 	assert.Equal(t, "ls", call.ToolName())
 }
 
-func TestToolCallUsedAgainKnowsNothingOfEarlierEdits(t *testing.T) {
+func TestToolCall_reuseForgetsEdits(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PostToolCall, seamReturns("***"))
@@ -94,7 +94,7 @@ func TestToolCallUsedAgainKnowsNothingOfEarlierEdits(t *testing.T) {
 	})
 }
 
-func TestAnswerIsAllThatTheModelReads(t *testing.T) {
+func TestToolCall_answerReplacesTheResult(t *testing.T) {
 	t.Parallel()
 	call := &hooks.ToolCall{Result: "old", Parts: []hooks.Part{{Kind: "text", Text: "old"}}}
 	call.Answer("new")
@@ -104,7 +104,7 @@ func TestAnswerIsAllThatTheModelReads(t *testing.T) {
 }
 
 // A loop may dispatch the points itself.
-func TestEditsOfAResultAreSeenWithoutASeam(t *testing.T) {
+func TestToolCall_knowsItsEditsWithoutASeam(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	call := &hooks.ToolCall{Name: "ls", Result: "secret"}
@@ -116,7 +116,7 @@ func TestEditsOfAResultAreSeenWithoutASeam(t *testing.T) {
 	assert.True(t, call.ResultEdited())
 }
 
-func TestBeginToolTellsWhetherToRunTheTool(t *testing.T) {
+func TestBeginTool_tellsWhetherToRunTheTool(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		pre  seamToolFunc
@@ -145,7 +145,7 @@ func TestBeginToolTellsWhetherToRunTheTool(t *testing.T) {
 	}
 }
 
-func TestSetArgumentsReadsOneObjectStrictly(t *testing.T) {
+func TestSetArguments_readsOneObjectStrictly(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]map[string]any{
 		`{}`:                                {},
@@ -165,7 +165,7 @@ func TestSetArgumentsReadsOneObjectStrictly(t *testing.T) {
 	}
 }
 
-func TestToolIsNotRunWithArgumentsThatCannotBeRead(t *testing.T) {
+func TestSetArguments_unreadableRunNoTool(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{`{"a":1,"a":2}`, `[1]`, `{} x`, ``, `null`, `"hunter2"`, `{"a":`, `{"a":{"b":1,"b":2}}`, `{'a':1}`, `{}{}`} {
 		t.Run(raw, func(t *testing.T) {
@@ -199,7 +199,8 @@ func TestToolIsNotRunWithArgumentsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestUnreadableArgumentsMayBeRepairedAnsweredOrRefused(t *testing.T) {
+// A hook may also answer or refuse the call.
+func TestSetArguments_unreadableMayBeRepaired(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		hook seamToolFunc
@@ -225,7 +226,7 @@ func TestUnreadableArgumentsMayBeRepairedAnsweredOrRefused(t *testing.T) {
 	}
 }
 
-func TestNewArgumentsMakeACallRunnableAgain(t *testing.T) {
+func TestSetArguments_newOnesMakeItRunAgain(t *testing.T) {
 	t.Parallel()
 	for name, repair := range map[string]func(call *hooks.ToolCall){
 		"SetArguments": func(call *hooks.ToolCall) { _ = call.SetArguments(`{"path":"/tmp"}`) },
@@ -249,7 +250,7 @@ func TestNewArgumentsMakeACallRunnableAgain(t *testing.T) {
 
 // A call that a resumed run starts again has the arguments that it had: none
 // that could be read.
-func TestUnreadableArgumentsAreNotForgottenByACallThatDidNotStart(t *testing.T) {
+func TestSetArguments_unreadableOutliveACancel(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
 		cancelled, cancel := context.WithCancel(ctx)
@@ -266,7 +267,7 @@ func TestUnreadableArgumentsAreNotForgottenByACallThatDidNotStart(t *testing.T) 
 	})
 }
 
-func TestArgumentsFailsForWhatJSONCannotHold(t *testing.T) {
+func TestArguments_failsForWhatJSONCannotHold(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]any{"function": func() {}, "channel": make(chan int), "NaN": math.NaN(), "text": "\xff"} {
 		call := &hooks.ToolCall{Input: map[string]any{"secret": value}}
