@@ -303,7 +303,8 @@ func TestAllocs_withoutHooks(t *testing.T) {
 }
 
 func TestAllocs_ofHooksThatDoNothing(t *testing.T) {
-	nop := fails[job](nil)
+	runs := 0
+	nop := func(context.Context, *job) error { runs++; return nil }
 	record(t, hooks.NewRegistry()) // somebody watches, but not these dispatches
 	for _, n := range []int{1, 10, 100} {
 		for name, tt := range map[string]struct {
@@ -334,7 +335,11 @@ func TestAllocs_ofHooksThatDoNothing(t *testing.T) {
 					}
 				}
 				c := &job{Tool: "read_file", Caller: hooks.Caller{AgentRole: "Writer"}}
-				wantAllocs(t, 0, dispatches(t, ctx, p, c))
+				dispatch := dispatches(t, ctx, p, c)
+				runs = 0
+				dispatch()
+				assert.Equal(t, n*(1+tt.scopes), runs)
+				wantAllocs(t, 0, dispatch)
 			})
 		}
 	}
@@ -343,7 +348,8 @@ func TestAllocs_ofHooksThatDoNothing(t *testing.T) {
 // Names that are known cost nothing. Others are normalised once.
 func TestAllocs_ofToolFilters(t *testing.T) {
 	const n = 10_000
-	nop := fails[job](nil)
+	runs := 0
+	nop := func(context.Context, *job) error { runs++; return nil }
 	each, same, patterns := newPoint[job](t), newPoint[job](t), newPoint[job](t)
 	for range 10 {
 		hooks.On(patterns, nop, hooks.WithTools("read*"))
@@ -355,20 +361,25 @@ func TestAllocs_ofToolFilters(t *testing.T) {
 	for name, tt := range map[string]struct {
 		p    hooks.Point[job]
 		tool string
-		want int
+		want int // allocations
+		runs int // hooks that match
 	}{
-		"one, raw name":             {each, "Tool 5000", 0},
-		"one, normalised name":      {each, "tool_5000", 0},
-		"all, raw name":             {same, "Read File", 0},
-		"all, normalised name":      {same, "read_file", 0},
-		"none, normalised name":     {each, "no_such_tool", 0},
-		"none, a name to normalise": {each, "No Such Tool", 1},
-		"one, another spelling":     {each, "tool-5000", 1},
-		"patterns, normalised name": {patterns, "read_file", 0},
-		"patterns, another name":    {patterns, "No Such Tool", 1}, // once for all of them
+		"one, raw name":             {each, "Tool 5000", 0, 1},
+		"one, normalised name":      {each, "tool_5000", 0, 1},
+		"all, raw name":             {same, "Read File", 0, n},
+		"all, normalised name":      {same, "read_file", 0, n},
+		"none, normalised name":     {each, "no_such_tool", 0, 0},
+		"none, a name to normalise": {each, "No Such Tool", 1, 0},
+		"one, another spelling":     {each, "tool-5000", 1, 1},
+		"patterns, normalised name": {patterns, "read_file", 0, 10},
+		"patterns, another name":    {patterns, "No Such Tool", 1, 0}, // once for all of them
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantAllocs(t, tt.want, dispatches(t, t.Context(), tt.p, &job{Tool: tt.tool}))
+			dispatch := dispatches(t, t.Context(), tt.p, &job{Tool: tt.tool})
+			runs = 0
+			dispatch()
+			assert.Equal(t, tt.runs, runs)
+			wantAllocs(t, tt.want, dispatch)
 		})
 	}
 }
@@ -409,9 +420,14 @@ func TestAllocs_ofOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPoint[job](t)
-			hooks.On(p, tt.hook, tt.opts...)
+			runs := 0
+			hooks.On(p, func(ctx context.Context, j *job) error {
+				runs++
+				return tt.hook(ctx, j)
+			}, tt.opts...)
 			c := &job{}
 			wantAllocs(t, tt.want, func() { _ = hooks.Dispatch(t.Context(), p, c) })
+			assert.Positive(t, runs)
 		})
 	}
 	t.Run("an answer", func(t *testing.T) {
@@ -430,10 +446,12 @@ func TestAllocs_ofOutcomes(t *testing.T) {
 // The stack of a panic is as long as it is, so that there is no exact count.
 func TestAllocs_ofAPanic(t *testing.T) {
 	p := newPoint[job](t)
-	hooks.On(p, panics[job]("boom"))
+	runs := 0
+	hooks.On(p, func(context.Context, *job) error { runs++; panic("boom") })
 	c := &job{}
 	dispatch := dispatches(t, t.Context(), p, c)
 	dispatch()
+	assert.Equal(t, 1, runs)
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, dispatch), 20.0)
 }
 
@@ -497,6 +515,18 @@ func requireRatio(t *testing.T, bound float64, ref, f func()) {
 	require.LessOrEqual(t, ratio, bound, "times as long as the reference, in the best of the last rounds")
 }
 
+// requireRuns requires a dispatch of call to run a hook with opts, behind all
+// others, and removes that hook again.
+func requireRuns(t *testing.T, ctx context.Context, call *hooks.ToolCall, opts ...hooks.Option) {
+	t.Helper()
+	runs := 0
+	last := edit(func(*hooks.ToolCall) { runs++ })
+	reg := hooks.On(hooks.PreToolCall, last, append(opts, hooks.WithPriority(-1))...)
+	defer reg.Remove()
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, call))
+	require.Equal(t, 1, runs)
+}
+
 // A hundred hooks cost what the bare calls do.
 func TestCost_ofHundredHooks(t *testing.T) {
 	t.Cleanup(func() { hooks.ClearAll() })
@@ -504,6 +534,7 @@ func TestCost_ofHundredHooks(t *testing.T) {
 	for range 100 {
 		hooks.On(hooks.PreToolCall, noop)
 	}
+	requireRuns(t, ctx, call)
 	requireRatio(t, 2, func() { _ = plainLoop(ctx, fns, call) }, func() { _ = hooks.Dispatch(ctx, hooks.PreToolCall, call) })
 }
 
@@ -525,6 +556,8 @@ func TestCost_ofTenThousandFilters(t *testing.T) {
 		hooks.On(hooks.PreToolCall, noop, hooks.In(many), hooks.WithTools(fmt.Sprintf("tool_%d", i)))
 	}
 	inOne, inMany := hooks.WithScope(ctx, one), hooks.WithScope(ctx, many)
+	requireRuns(t, inOne, call, hooks.In(one), hooks.WithTools(call.Name))
+	requireRuns(t, inMany, call, hooks.In(many), hooks.WithTools(call.Name))
 	requireRatio(t, 3,
 		func() { _ = hooks.Dispatch(inOne, hooks.PreToolCall, call) },
 		func() { _ = hooks.Dispatch(inMany, hooks.PreToolCall, call) })
@@ -562,10 +595,12 @@ func TestCost_ofAHookInMemory(t *testing.T) {
 	for i := range n {
 		hooks.On(hooks.PreToolCall, noop, hooks.In(r), hooks.WithTools(fmt.Sprintf("tool_%d", i)))
 	}
-	_ = hooks.Dispatch(hooks.WithScope(context.Background(), r), hooks.PreToolCall, benchCall())
+	ctx, call := hooks.WithScope(context.Background(), r), benchCall()
+	_ = hooks.Dispatch(ctx, hooks.PreToolCall, call) // makes the index
 	perHook := float64(heap()-before) / n
 	t.Logf("%.0f bytes for each hook with a tool filter, index included", perHook)
 	require.Less(t, perHook, 1500.0)
+	requireRuns(t, ctx, call, hooks.In(r), hooks.WithTools(call.Name))
 	require.Len(t, r.Hooks(hooks.PreToolCall), n)
 }
 

@@ -72,8 +72,9 @@ func TestContext_reuseCarriesNoValuesOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
-				r := hooks.NewRegistry()
+				r, runs := hooks.NewRegistry(), 0
 				d.onPre(r, func(ctx context.Context, c seamContext) error {
+					runs++
 					c.Put(seamKey("hook"), 1)
 					return first.hook(ctx, c)
 				})
@@ -84,6 +85,9 @@ func TestContext_reuseCarriesNoValuesOver(t *testing.T) {
 					earlier = ctx
 				}
 				_ = d.run(hooks.WithScope(earlier, r), c, first.body)
+				if first.ctx == nil {
+					assert.Equal(t, 1, runs)
+				}
 
 				c.Put(seamKey("between"), 2)
 				seen := map[seamKey]bool{}
@@ -130,13 +134,18 @@ func TestContext_reuseCarriesNoOutcomeOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
-				r := hooks.NewRegistry()
-				d.onPre(r, tc.hook)
+				r, runs := hooks.NewRegistry(), 0
+				d.onPre(r, func(ctx context.Context, c seamContext) error {
+					runs++
+					return tc.hook(ctx, c)
+				})
 				c := d.fresh()
 				_ = d.run(hooks.WithScope(ctx, r), c, tc.body)
+				assert.Equal(t, 1, runs)
 
-				ran := false
+				checks := 0
 				check := func(c seamContext) {
+					checks++
 					switch c := c.native().(type) {
 					case *hooks.Execution:
 						assert.Nil(t, c.Output)
@@ -161,12 +170,11 @@ func TestContext_reuseCarriesNoOutcomeOver(t *testing.T) {
 				plain := hooks.NewRegistry()
 				d.onPre(plain, func(_ context.Context, c seamContext) error { check(c); return nil })
 				require.NoError(t, d.run(hooks.WithScope(ctx, plain), c, func(_ context.Context, c seamContext) error {
-					ran = true
 					check(c)
 					return nil
 				}))
-				assert.True(t, ran)
 				check(c)
+				assert.Equal(t, 3, checks, "in a hook, in the body and afterwards")
 			})
 		})
 	}
@@ -257,13 +265,17 @@ func TestCaller_setByAHookReachesTheBody(t *testing.T) {
 	ctx, r := seamScope(t)
 	seamOnExec(r, hooks.ExecutionStart, func(_ context.Context, x *hooks.Execution) error { x.RunID = "run-7"; return nil })
 	seamOnStep(r, hooks.PreStep, func(_ context.Context, s *hooks.Step) error { s.AgentRole = "Writer"; return nil })
+	bodies := 0
 	require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+		bodies++
 		assert.Equal(t, "run-7", hooks.CallerFrom(ctx).RunID)
 		return hooks.RunStep(ctx, &hooks.Step{}, func(ctx context.Context, _ *hooks.Step) error {
+			bodies++
 			assert.Equal(t, hooks.Caller{RunID: "run-7", AgentRole: "Writer"}, hooks.CallerFrom(ctx))
 			return nil
 		})
 	}))
+	assert.Equal(t, 2, bodies)
 }
 
 func TestCaller_ofTheCtxIsFilteredAndObserved(t *testing.T) {

@@ -37,11 +37,13 @@ func TestDispatch_withoutHooksDoesNothing(t *testing.T) {
 func TestDispatch_handsOnWhatHooksAssign(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
+	seen := ""
 	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { c.Result += "-redacted" }), hooks.In(r))
-	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { assert.Equal(t, "raw-redacted", c.Result) }), hooks.In(r))
+	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { seen = c.Result }), hooks.In(r))
 	hooks.On(hooks.PostToolCall, edit(func(c *hooks.ToolCall) { c.Result += "-signed" }), hooks.In(r))
 	call := &hooks.ToolCall{Result: "raw"}
 	require.NoError(t, hooks.Dispatch(ctx, hooks.PostToolCall, call))
+	assert.Equal(t, "raw-redacted", seen)
 	assert.Equal(t, "raw-redacted-signed", call.Result)
 }
 
@@ -101,11 +103,16 @@ func TestDispatch_changesOfInputsReachAll(t *testing.T) {
 			ctx, r := newRun(t)
 			want := &hooks.ToolCall{Input: map[string]any{"path": "old"}}
 			change(want)
-			sees := edit(func(c *hooks.ToolCall) { assert.Equal(t, want.Input, c.Input) })
+			runs := 0
+			sees := edit(func(c *hooks.ToolCall) {
+				runs++
+				assert.Equal(t, want.Input, c.Input)
+			})
 			hooks.On(hooks.PreToolCall, edit(change), hooks.In(r))
 			hooks.On(hooks.PreToolCall, sees, hooks.In(r))
 			hooks.On(hooks.PostToolCall, sees, hooks.In(r))
 			require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Input: map[string]any{"path": "old"}}, sees))
+			assert.Equal(t, 3, runs, "a later hook, the body and a post hook")
 		})
 	}
 }
@@ -126,11 +133,16 @@ func TestDispatch_changesOfMessagesReachAll(t *testing.T) {
 			ctx, r := newRun(t)
 			want := &hooks.ModelCall{Messages: []hooks.Message{system, user}}
 			change(want)
-			sees := edit(func(m *hooks.ModelCall) { assert.Equal(t, want.Messages, m.Messages) })
+			runs := 0
+			sees := edit(func(m *hooks.ModelCall) {
+				runs++
+				assert.Equal(t, want.Messages, m.Messages)
+			})
 			hooks.On(hooks.PreModelCall, edit(change), hooks.In(r))
 			hooks.On(hooks.PreModelCall, sees, hooks.In(r))
 			hooks.On(hooks.PostModelCall, sees, hooks.In(r))
 			require.NoError(t, hooks.RunModel(ctx, &hooks.ModelCall{Messages: []hooks.Message{system, user}}, sees))
+			assert.Equal(t, 3, runs, "a later hook, the body and a post hook")
 		})
 	}
 }
@@ -138,12 +150,17 @@ func TestDispatch_changesOfMessagesReachAll(t *testing.T) {
 func TestDispatch_showsEachHookTheWholePayload(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
-	full := edit(func(c *hooks.ToolCall) { assert.Len(t, c.Input, 3) })
+	runs := 0
+	full := edit(func(c *hooks.ToolCall) {
+		runs++
+		assert.Len(t, c.Input, 3)
+	})
 	hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) { delete(maps.Clone(c.Input), "a") }), hooks.In(r))
 	hooks.On(hooks.PreToolCall, full, hooks.In(r))
 	hooks.On(hooks.PreToolCall, full, hooks.In(r))
 	call := &hooks.ToolCall{Input: map[string]any{"a": 1, "b": 2, "c": 3}}
 	require.NoError(t, hooks.RunTool(ctx, call, full))
+	assert.Equal(t, 3, runs, "two hooks and the body")
 }
 
 // An empty value is a value: only leaving a field alone leaves it as it was.
@@ -240,13 +257,16 @@ func TestDispatch_inputsCanBeWritten(t *testing.T) {
 func TestDispatch_showsNoHookANilMap(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
+	runs := 0
 	for _, opts := range [][]hooks.Option{nil, {hooks.WithPriority(-1)}, {hooks.AsGuard()}} {
 		opts = append(opts, hooks.In(r))
 		hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) {
+			runs++
 			assert.NotNil(t, c.Input)
 			c.Input = nil
 		}), opts...)
 		hooks.On(hooks.Input, func(_ context.Context, x *hooks.Execution) error {
+			runs++
 			assert.NotNil(t, x.Inputs)
 			x.Inputs = nil
 			return errBroken
@@ -254,6 +274,7 @@ func TestDispatch_showsNoHookANilMap(t *testing.T) {
 	}
 	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{}))
 	assert.Error(t, hooks.Dispatch(ctx, hooks.Input, &hooks.Execution{}))
+	assert.Equal(t, 2*3, runs)
 }
 
 func TestDispatch_nilContextIsAnError(t *testing.T) {
@@ -695,7 +716,7 @@ func TestDispatch_blockedHookHoldsUpNoOther(t *testing.T) {
 	}, hooks.In(r))
 	var wg sync.WaitGroup
 	wg.Go(func() { assert.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "slow"})) })
-	<-blocked
+	finishes(t, "for the hook to begin", func() { <-blocked })
 	finishes(t, "the others", func() {
 		reg := hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](nil), hooks.In(r))
 		assert.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "fast"}))

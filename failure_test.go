@@ -16,6 +16,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,13 +65,17 @@ func TestFailOpen_keepsEdits(t *testing.T) {
 				c.Result = "replaced"
 				return fail()
 			}, hooks.In(r))
-			call := &hooks.ToolCall{}
+			call, ran := &hooks.ToolCall{}, false
 			require.NoError(t, hooks.RunTool(ctx, call, edit(func(c *hooks.ToolCall) {
+				ran = true
 				assert.Equal(t, map[string]any{"in-place": true}, c.Input)
 				c.Result = "raw"
 			})))
+			assert.True(t, ran)
 			assert.Equal(t, "replaced", call.Result)
-			for _, ev := range events.take() {
+			told := events.take()
+			require.Len(t, told, 2)
+			for _, ev := range told {
 				assert.Equal(t, hooks.OutcomeModified, ev.Outcome)
 				assert.Equal(t, []hooks.Outcome{"failed"}, outcomes(ev))
 			}
@@ -113,6 +118,7 @@ func TestFailOpen_holdsForEveryKindOfHook(t *testing.T) {
 				assert.Equal(t, 3, ran, "%s %s %d", p.name, kind, at)
 				ev := events.one(t)
 				assert.Equal(t, p.name, ev.Point)
+				require.Len(t, ev.Hooks, 3)
 				for i, h := range ev.Hooks {
 					assert.Equal(t, i == at, h.Outcome == hooks.OutcomeFailed)
 				}
@@ -167,7 +173,11 @@ func TestPanic_isContainedInLateHooksToo(t *testing.T) {
 func TestPanic_hurtsNoRequest(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)
-	hooks.On(hooks.PreToolCall, panics[hooks.ToolCall](http.ErrAbortHandler), hooks.In(r))
+	var runs atomic.Int64
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		runs.Add(1)
+		panic(http.ErrAbortHandler)
+	}, hooks.In(r))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		call := &hooks.ToolCall{Name: "read"}
 		err := hooks.RunTool(hooks.WithScope(req.Context(), r), call, edit(func(c *hooks.ToolCall) { c.Result = "text" }))
@@ -187,6 +197,7 @@ func TestPanic_hurtsNoRequest(t *testing.T) {
 		assert.Equal(t, http.StatusOK, resp.StatusCode)
 		assert.Equal(t, "text", string(body))
 	}
+	assert.EqualValues(t, 2, runs.Load())
 }
 
 // The runtime has two modes for such a panic, and both are tried.
@@ -649,34 +660,50 @@ func composed(ev hooks.HookDispatchedEvent) string {
 func TestSecret_isInNoComposedText(t *testing.T) {
 	log := captureLog(t)
 	secretErr := errors.New("login failed: " + secret)
-	for name, hook := range map[string]hooks.Func[hooks.ToolCall]{
-		"error":              fails[hooks.ToolCall](secretErr),
-		"panic with a text":  panics[hooks.ToolCall](secret),
-		"panic with a map":   panics[hooks.ToolCall](map[string]string{"password": secret}),
-		"panic with error":   panics[hooks.ToolCall](secretErr),
-		"abort with a cause": fails[hooks.ToolCall](&hooks.HookAborted{Reason: "no", Err: secretErr}),
-		"wrapped abort":      fails[hooks.ToolCall](fmt.Errorf("%s: %w", secret, hooks.Abort("no"))),
-		"edits":              edit(func(c *hooks.ToolCall) { c.Input["more"] = secret; c.Result = secret }),
+	for name, tt := range map[string]struct {
+		hook          hooks.Func[hooks.ToolCall]
+		fails, aborts bool
+	}{
+		"error":              {hook: fails[hooks.ToolCall](secretErr), fails: true},
+		"panic with a text":  {hook: panics[hooks.ToolCall](secret), fails: true},
+		"panic with a map":   {hook: panics[hooks.ToolCall](map[string]string{"password": secret}), fails: true},
+		"panic with error":   {hook: panics[hooks.ToolCall](secretErr), fails: true},
+		"abort with a cause": {hook: fails[hooks.ToolCall](&hooks.HookAborted{Reason: "no", Err: secretErr}), aborts: true},
+		"wrapped abort":      {hook: fails[hooks.ToolCall](fmt.Errorf("%s: %w", secret, hooks.Abort("no"))), aborts: true},
+		"edits":              {hook: edit(func(c *hooks.ToolCall) { c.Input["more"] = secret; c.Result = secret })},
 	} {
 		for kind, option := range map[string]hooks.Option{"hook": nil, "guard": hooks.AsGuard(), "fail-closed": hooks.WithFailClosed()} {
 			t.Run(name+" of a "+kind, func(t *testing.T) {
 				ctx, r := newRun(t)
 				events := record(t, r)
-				hooks.On(hooks.PreToolCall, hook, hooks.In(r), option)
+				hooks.On(hooks.PreToolCall, tt.hook, hooks.In(r), option)
 				newCall := func() *hooks.ToolCall {
 					return &hooks.ToolCall{Name: "login", ID: "1", Input: map[string]any{"password": secret}}
 				}
-				if err := hooks.Dispatch(ctx, hooks.PreToolCall, newCall()); err != nil {
+				err := hooks.Dispatch(ctx, hooks.PreToolCall, newCall())
+				aborts := tt.aborts || tt.fails && option != nil
+				if aborts {
+					require.Error(t, err)
 					assert.NotContains(t, err.Error(), secret)
 					assert.NotContains(t, aborted(t, err).PublicText(), secret)
+				} else {
+					require.NoError(t, err)
 				}
 				call := newCall()
 				require.NoError(t, hooks.RunTool(ctx, call, edit(func(c *hooks.ToolCall) { c.Result = "ok" })))
 				assert.NotContains(t, call.Result, secret)
-				for _, ev := range events.take() {
+				told := events.take()
+				require.Len(t, told, 2, "one of each dispatch")
+				for _, ev := range told {
 					assert.NotContains(t, composed(ev), secret)
 				}
-				for _, line := range log.take() {
+				lines := log.take()
+				if tt.fails && !aborts {
+					require.Len(t, lines, 2)
+				} else {
+					require.Empty(t, lines)
+				}
+				for _, line := range lines {
 					assert.NotContains(t, line.msg, secret)
 					for key, value := range line.attrs {
 						if key != "error" || name != "error" {
@@ -723,12 +750,17 @@ func TestSecret_isNowhereOnceRedacted(t *testing.T) {
 		return errBroken
 	}, hooks.In(r))
 	x := &hooks.Execution{Inputs: map[string]any{"card": "4111-1111"}}
+	ran := false
 	require.NoError(t, hooks.RunExecution(ctx, x, func(_ context.Context, x *hooks.Execution) error {
+		ran = true
 		assert.Equal(t, map[string]any{"card": "***"}, x.Inputs)
 		return nil
 	}))
+	assert.True(t, ran)
 	require.Len(t, all, 4)
-	for _, line := range log.take() {
+	lines := log.take()
+	require.Len(t, lines, 1)
+	for _, line := range lines {
 		all = append(all, fmt.Sprintf("%s %v", line.msg, line.attrs))
 	}
 	for _, text := range all {

@@ -418,13 +418,16 @@ func FuzzToolFilter(f *testing.F) {
 					}
 				}
 			}
+			events := 0
 			if way == "observed" {
 				o := r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
+					events++
 					require.Equal(t, len(want), ev.HookCount)
 				})
 				defer o.Remove()
 			}
 			require.NoError(t, hooks.Dispatch(hooks.WithScope(t.Context(), r), hooks.PreToolCall, &hooks.ToolCall{Name: tool}))
+			require.Equal(t, way == "observed", events == 1)
 			require.Equal(t, want, got, "%s: %q %q, tool %q", way, a, b, tool)
 		}
 	})

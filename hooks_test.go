@@ -312,7 +312,7 @@ func TestWithOnce_blocksNoOtherDispatch(t *testing.T) {
 	}, hooks.In(r), hooks.WithOnce())
 	var wg sync.WaitGroup
 	wg.Go(func() { assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{})) })
-	<-running
+	finishes(t, "for the hook to begin", func() { <-running })
 	finishes(t, "another dispatch", func() {
 		assert.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
 	})
@@ -326,6 +326,7 @@ func TestWithTimeout_startsWithTheHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
 		var kept context.Context
+		later := 0
 		hooks.On(hooks.PreStep, edit(func(*hooks.Step) { <-time.After(time.Hour) }), hooks.In(r))
 		hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
 			kept = ctx
@@ -335,11 +336,14 @@ func TestWithTimeout_startsWithTheHook(t *testing.T) {
 			return nil
 		}, hooks.In(r), hooks.WithTimeout(time.Second))
 		hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+			later++
 			_, ok := ctx.Deadline()
 			assert.False(t, ok, "the deadline is that hook's alone")
 			return nil
 		}, hooks.In(r))
 		require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+		assert.Equal(t, 1, later)
+		require.NotNil(t, kept)
 		assert.ErrorIs(t, kept.Err(), context.Canceled, "its timer is released")
 	})
 }
@@ -557,8 +561,10 @@ func TestOrder_holdsWhateverTimeHooksTake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
+		var runs atomic.Int64
 		replace := func(suffix string, wait time.Duration, saw func(string)) hooks.Func[hooks.Step] {
 			return func(_ context.Context, s *hooks.Step) error {
+				runs.Add(1)
 				saw(s.Input.(string))
 				<-time.After(wait)
 				s.Input = s.Input.(string) + suffix
@@ -577,5 +583,6 @@ func TestOrder_holdsWhateverTimeHooksTake(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		assert.EqualValues(t, 3*100, runs.Load())
 	})
 }

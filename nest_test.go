@@ -112,6 +112,7 @@ func TestNest_isAllowedUpToADepth(t *testing.T) {
 				})
 				err := d.run(ctx, d.fresh(), seamProceed)
 				assert.Equal(t, tc.tooDeep, errors.Is(err, hooks.ErrTooDeep), "%v", err)
+				assert.Zero(t, left)
 			})
 		})
 	}

@@ -213,6 +213,7 @@ func TestClearAll_countsTheHooksOfAllPoints(t *testing.T) {
 	p := newPoint[job](t)
 	for _, own := range everyPoint() {
 		own.on(func() error { return hooks.Abort("no") }, hooks.In(r))
+		require.Error(t, own.dispatch(ctx))
 	}
 	hooks.On(p, fails[job](nil), hooks.In(r))
 	kept := hooks.On(p, fails[job](nil), hooks.In(other))

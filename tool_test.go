@@ -64,10 +64,18 @@ func TestToolCall_tellsWhatHappened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
-				seamOnTool(r, hooks.PreToolCall, tc.pre)
-				seamOnTool(r, hooks.PostToolCall, tc.post)
+				runs := 0
+				counted := func(hook seamToolFunc) seamToolFunc {
+					return func(ctx context.Context, call *hooks.ToolCall) error {
+						runs++
+						return hook(ctx, call)
+					}
+				}
+				seamOnTool(r, hooks.PreToolCall, counted(tc.pre))
+				seamOnTool(r, hooks.PostToolCall, counted(tc.post))
 				call := &hooks.ToolCall{Name: "pet"}
 				require.NoError(t, run(ctx, call, tc.body))
+				assert.Equal(t, 2, runs)
 				assert.Equal(t, tc.want, facts{call.Ran(), call.Answered(), call.IsError(), call.ResultEdited(), call.Blocked != nil})
 				assert.False(t, call.ShouldRun(), "it is over")
 			})
