@@ -1,3 +1,6 @@
+// The before and after hooks of the older dialect: they are hooks like those of On,
+// and differ only in what their results mean.
+
 package hooks_test
 
 import (
@@ -5,7 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -421,4 +428,389 @@ func TestLegacyHookWithNothingToSayKeepsEarlierReplacements(t *testing.T) {
 		}))
 		assert.Equal(t, hooks.OutcomeModified, log.one(t).Outcome, "order %d", i)
 	}
+}
+
+// rewrite is what an after hook returns.
+type rewrite struct {
+	text    string
+	replace bool
+}
+
+var afterHookCases = map[string]struct {
+	hooks   []rewrite
+	want    string
+	outcome hooks.Outcome
+}{
+	"replaces":                             {[]rewrite{{"new", true}}, "new", hooks.OutcomeModified},
+	"replaces with nothing":                {[]rewrite{{"", true}}, "", hooks.OutcomeModified},
+	"keeps":                                {[]rewrite{{"", false}}, "secret", hooks.OutcomeProceeded},
+	"keeps, whatever the text":             {[]rewrite{{"ignored", false}}, "secret", hooks.OutcomeProceeded},
+	"keeps what an earlier one made":       {[]rewrite{{"new", true}, {"", false}}, "new", hooks.OutcomeModified},
+	"keeps that an earlier one blanked it": {[]rewrite{{"", true}, {"", false}}, "", hooks.OutcomeModified},
+	"the last rewrite stands":              {[]rewrite{{"new", true}, {"newer", true}}, "newer", hooks.OutcomeModified},
+}
+
+func TestAfterToolCallHookReplacesOrKeepsTheResult(t *testing.T) {
+	t.Parallel()
+	for name, tc := range afterHookCases {
+		t.Run(name, func(t *testing.T) {
+			ctx, r := newRun(t)
+			for _, h := range tc.hooks {
+				hooks.RegisterAfterToolCallHook(func(context.Context, *hooks.ToolCall) (string, bool) { return h.text, h.replace }, hooks.In(r))
+			}
+			log := record(t, r)
+			call := &hooks.ToolCall{Name: "t"}
+			require.NoError(t, hooks.RunTool(ctx, call, toolReturning("secret")))
+			assert.Equal(t, tc.want, call.Result)
+			assert.Equal(t, tc.outcome, log.one(t).Outcome)
+		})
+	}
+}
+
+func TestAfterLLMCallHookReplacesOrKeepsTheResponse(t *testing.T) {
+	t.Parallel()
+	for name, tc := range afterHookCases {
+		t.Run(name, func(t *testing.T) {
+			ctx, r := newRun(t)
+			for _, h := range tc.hooks {
+				hooks.RegisterAfterLLMCallHook(func(context.Context, *hooks.ModelCall) (string, bool) { return h.text, h.replace }, hooks.In(r))
+			}
+			log := record(t, r)
+			call := new(hooks.ModelCall)
+			require.NoError(t, hooks.RunModel(ctx, call, func(_ context.Context, call *hooks.ModelCall) error {
+				call.Response = "secret"
+				return nil
+			}))
+			assert.Equal(t, tc.want, call.Response)
+			assert.Equal(t, tc.outcome, log.one(t).Outcome)
+		})
+	}
+}
+
+func TestAfterHooksSeeEachOthersRewrites(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	mark := func(s string) func(context.Context, *hooks.ToolCall) (string, bool) {
+		return func(_ context.Context, call *hooks.ToolCall) (string, bool) { return call.Result + s, true }
+	}
+	hooks.RegisterAfterToolCallHook(mark("a"), hooks.In(r))
+	hooks.On(hooks.PostToolCall, edit(func(call *hooks.ToolCall) { call.Result += "b" }), hooks.In(r))
+	hooks.RegisterAfterToolCallHook(mark("c"), hooks.In(r))
+	call := &hooks.ToolCall{Name: "t"}
+	require.NoError(t, hooks.RunTool(ctx, call, toolReturning("x")))
+	assert.Equal(t, "xabc", call.Result)
+}
+
+func TestAfterHooksAreNotRunForFailedCalls(t *testing.T) {
+	t.Parallel()
+	newTool := func(t *testing.T) (context.Context, *hooks.Registry, *trace) {
+		ctx, r := newRun(t)
+		tr := new(trace)
+		hooks.On(hooks.PostToolCall, note[hooks.ToolCall](tr, "on"), hooks.In(r))
+		hooks.RegisterAfterToolCallHook(func(context.Context, *hooks.ToolCall) (string, bool) {
+			tr.add("legacy")
+			return "rewritten", true
+		}, hooks.In(r), hooks.WithPriority(-1))
+		return ctx, r, tr
+	}
+	t.Run("tool error", func(t *testing.T) {
+		ctx, _, tr := newTool(t)
+		call := &hooks.ToolCall{Name: "t"}
+		require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return errBroken }))
+		assert.Equal(t, "on", tr.take())
+		assert.Equal(t, "broken", call.Result)
+	})
+	t.Run("tool panic", func(t *testing.T) {
+		ctx, _, tr := newTool(t)
+		call := &hooks.ToolCall{Name: "t"}
+		require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { panic("boom") }))
+		assert.Equal(t, "on", tr.take())
+		assert.Equal(t, "Tool t panicked", call.Result)
+	})
+	t.Run("tool error that a hook before recovered", func(t *testing.T) {
+		ctx, r, tr := newTool(t)
+		hooks.On(hooks.PostToolCall, edit(func(call *hooks.ToolCall) { call.Result, call.Err = "from cache", nil }), hooks.In(r))
+		call := &hooks.ToolCall{Name: "t"}
+		require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return errBroken }))
+		assert.Equal(t, "on legacy", tr.take())
+		assert.Equal(t, "rewritten", call.Result)
+	})
+	t.Run("model error", func(t *testing.T) {
+		ctx, r := newRun(t)
+		var tr trace
+		hooks.RegisterAfterLLMCallHook(func(context.Context, *hooks.ModelCall) (string, bool) {
+			tr.add("legacy")
+			return "", true
+		}, hooks.In(r))
+		hooks.On(hooks.PostModelCall, note[hooks.ModelCall](&tr, "on"), hooks.In(r))
+		err := hooks.RunModel(ctx, new(hooks.ModelCall), func(context.Context, *hooks.ModelCall) error { return errBroken })
+		require.ErrorIs(t, err, errBroken)
+		assert.Equal(t, "on", tr.take())
+	})
+}
+
+func TestAfterHooksRunForAnsweredCalls(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.On(hooks.PreToolCall, edit(func(call *hooks.ToolCall) { call.Answer("cached") }), hooks.In(r))
+	hooks.RegisterAfterToolCallHook(func(_ context.Context, call *hooks.ToolCall) (string, bool) {
+		return strings.ToUpper(call.Result), true
+	}, hooks.In(r))
+	call := &hooks.ToolCall{Name: "t"}
+	require.NoError(t, hooks.RunTool(ctx, call, toolReturning("fresh")))
+	assert.Equal(t, "CACHED", call.Result)
+}
+
+func TestAfterHooksLeaveStructuredValuesAlone(t *testing.T) {
+	t.Parallel()
+	type response struct{ N int }
+	requests := []hooks.ToolRequest{{ID: "1", Name: "search", Arguments: `{"q":"x"}`}}
+	for _, h := range []rewrite{{"", false}, {"seven", true}} {
+		for n := range 3 {
+			ctx, r := newRun(t)
+			for range n {
+				hooks.RegisterAfterLLMCallHook(func(context.Context, *hooks.ModelCall) (string, bool) { return h.text, h.replace }, hooks.In(r))
+				hooks.RegisterAfterToolCallHook(func(_ context.Context, call *hooks.ToolCall) (string, bool) {
+					assert.NotEmpty(t, call.Result, "hooks get a text view")
+					return h.text, h.replace
+				}, hooks.In(r))
+			}
+			want := "text"
+			if n > 0 && h.replace {
+				want = h.text
+			}
+
+			raw := &response{7}
+			model := new(hooks.ModelCall)
+			require.NoError(t, hooks.RunModel(ctx, model, func(_ context.Context, call *hooks.ModelCall) error {
+				call.Response, call.ToolCalls, call.RawResponse = "text", requests, raw
+				return nil
+			}))
+			assert.Equal(t, want, model.Response)
+			assert.Equal(t, []hooks.ToolRequest{{ID: "1", Name: "search", Arguments: `{"q":"x"}`}}, model.ToolCalls)
+			assert.Same(t, raw, model.RawResponse)
+
+			tool := &hooks.ToolCall{Name: "t"}
+			require.NoError(t, hooks.RunTool(ctx, tool, func(_ context.Context, call *hooks.ToolCall) error {
+				call.Result, call.RawResult = "text", response{7}
+				return nil
+			}))
+			assert.Equal(t, want, tool.Result)
+			assert.Equal(t, response{7}, tool.RawResult)
+			assert.Equal(t, n > 0 && h.replace, tool.ResultEdited())
+		}
+	}
+}
+
+func TestAfterToolCallHookReplacesPartsUnlessTheTextIsTheSame(t *testing.T) {
+	t.Parallel()
+	image := hooks.Part{Kind: "image", Native: "pixels"}
+	secret := hooks.Part{Kind: "text", Text: "secret"}
+	for name, tc := range map[string]struct {
+		result    string
+		parts     []hooks.Part
+		text      string
+		wantParts []hooks.Part
+	}{
+		"another text replaces all":      {"caption", []hooks.Part{image}, "redacted", nil},
+		"the same text keeps the image":  {"caption", []hooks.Part{image}, "caption", []hooks.Part{image}},
+		"no text keeps the lone image":   {"", []hooks.Part{image}, "", []hooks.Part{image}},
+		"no text replaces text in parts": {"", []hooks.Part{secret, image}, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, r := newRun(t)
+			hooks.RegisterAfterToolCallHook(func(context.Context, *hooks.ToolCall) (string, bool) { return tc.text, true }, hooks.In(r))
+			call := &hooks.ToolCall{Name: "t"}
+			require.NoError(t, hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+				call.Result, call.Parts = tc.result, tc.parts
+				return nil
+			}))
+			assert.Equal(t, tc.text, call.Result)
+			assert.Equal(t, tc.wantParts, call.Parts)
+		})
+	}
+}
+
+func TestLegacyHooksFollowTheSameFilterRulesAsOn(t *testing.T) {
+	t.Parallel()
+	writer, rm := hooks.WithAgents("Writer"), hooks.WithTools("Remove File")
+	for name, tc := range map[string]struct {
+		filters    []hooks.Option
+		role, tool string
+		runs       bool
+	}{
+		"role matches":                {[]hooks.Option{writer}, "Writer", "x", true},
+		"role differs":                {[]hooks.Option{writer}, "Editor", "x", false},
+		"role is compared exactly":    {[]hooks.Option{writer}, "writer", "x", false},
+		"role is not trimmed":         {[]hooks.Option{writer}, "Writer ", "x", false},
+		"unset role matches":          {[]hooks.Option{writer}, "", "x", true},
+		"tool matches in any form":    {[]hooks.Option{rm}, "", "remove_file", true},
+		"tool differs":                {[]hooks.Option{rm}, "", "read_file", false},
+		"unset tool doesn't match":    {[]hooks.Option{rm}, "", "", false},
+		"pattern matches":             {[]hooks.Option{hooks.WithTools("remove_*")}, "", "Remove File", true},
+		"both filters must match":     {[]hooks.Option{writer, rm}, "Editor", "remove_file", false},
+		"no names never match":        {[]hooks.Option{hooks.WithTools()}, "", "remove_file", false},
+		"of two filters the last one": {[]hooks.Option{rm, hooks.WithTools("read_file")}, "", "read_file", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, r := newRun(t)
+			var tr trace
+			opts := append(tc.filters, hooks.In(r))
+			hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, "pre"), opts...)
+			hooks.RegisterBeforeToolCallHook(func(context.Context, *hooks.ToolCall) bool { tr.add("before"); return true }, opts...)
+			hooks.On(hooks.PostToolCall, note[hooks.ToolCall](&tr, "post"), opts...)
+			hooks.RegisterAfterToolCallHook(func(context.Context, *hooks.ToolCall) (string, bool) { tr.add("after"); return "", false }, opts...)
+			call := &hooks.ToolCall{Name: tc.tool, Caller: hooks.Caller{AgentRole: tc.role}}
+			require.NoError(t, hooks.RunTool(ctx, call, toolReturning("")))
+			if tc.runs {
+				assert.Equal(t, "pre before post after", tr.take())
+			} else {
+				assert.Empty(t, tr.take())
+			}
+		})
+	}
+}
+
+func TestToolFilterOnAModelHookPanicsAsWithOn(t *testing.T) {
+	t.Parallel()
+	rm := hooks.WithTools("rm")
+	legacy := panicText(t, func() { hooks.RegisterBeforeLLMCallHook(refuseModel, rm) })
+	modern := panicText(t, func() { hooks.On(hooks.PreModelCall, note[hooks.ModelCall](nil, ""), rm) })
+	assert.Equal(t, modern, legacy)
+	assert.NotEmpty(t, legacy)
+}
+
+func TestFilteredLegacyHooksAreRemovedOneByOne(t *testing.T) {
+	emptyDefault(t)
+	var tr trace
+	fn := func(_ context.Context, call *hooks.ToolCall) bool { tr.add(call.Name); return true }
+	a := hooks.RegisterBeforeToolCallHook(fn, hooks.WithTools("a"))
+	b := hooks.RegisterBeforeToolCallHook(fn, hooks.WithTools("b"))
+	r := hooks.NewRegistry()
+	scoped := hooks.RegisterBeforeToolCallHook(fn, hooks.WithTools("a", "b"), hooks.In(r))
+	ctx := hooks.WithScope(t.Context(), r)
+	ran := func() string {
+		for _, name := range []string{"a", "b"} {
+			require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: name}))
+		}
+		return tr.take()
+	}
+	assert.Equal(t, "a a b b", ran())
+	assert.True(t, hooks.UnregisterBeforeToolCallHook(b))
+	assert.Equal(t, "a a b", ran())
+	assert.True(t, hooks.UnregisterBeforeToolCallHook(a))
+	assert.Equal(t, "a b", ran())
+	assert.True(t, scoped.Remove())
+	assert.Empty(t, ran())
+}
+
+func TestPanickingLegacyHookIsPassedOver(t *testing.T) {
+	eachLegacy(t, func(t *testing.T, f legacyFamily) {
+		filter := hooks.WithAgents("Writer")
+		for broken := range 3 {
+			for _, opts := range [][]hooks.Option{nil, {filter}} {
+				ctx, r := newRun(t)
+				var tr trace
+				for i := range 3 {
+					f.register(func() {
+						tr.add(fmt.Sprint(i))
+						if i == broken {
+							panic("boom")
+						}
+					}, append(opts, hooks.In(r))...)
+				}
+				require.NoError(t, f.dispatch(ctx, "Writer"))
+				assert.Equal(t, "0 1 2", tr.take())
+			}
+		}
+	})
+}
+
+func TestEditsBeforeAPanicStayAndItsReplacementIsNotMade(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.RegisterBeforeToolCallHook(func(_ context.Context, call *hooks.ToolCall) bool {
+		call.Input["edited"] = true
+		panic("boom")
+	}, hooks.In(r))
+	hooks.RegisterAfterToolCallHook(func(context.Context, *hooks.ToolCall) (text string, replace bool) {
+		text, replace = "replaced", true
+		panic("boom")
+	}, hooks.In(r))
+	log := record(t, r)
+	call := &hooks.ToolCall{Name: "t"}
+	require.NoError(t, hooks.RunTool(ctx, call, toolReturning("result")))
+	assert.Equal(t, map[string]any{"edited": true}, call.Input)
+	assert.Equal(t, "result", call.Result)
+	events := log.take()
+	require.Len(t, events, 2)
+	for _, ev := range events {
+		assert.Equal(t, []hooks.Outcome{hooks.OutcomeFailed}, outcomes(ev))
+	}
+}
+
+func TestOptionsMeanTheSameForLegacyHooks(t *testing.T) {
+	t.Parallel()
+	t.Run("WithFailClosed", func(t *testing.T) {
+		ctx, r := newRun(t)
+		hooks.RegisterBeforeToolCallHook(func(context.Context, *hooks.ToolCall) bool { panic("hunter2") },
+			hooks.In(r), hooks.WithFailClosed(), hooks.WithName("policy"))
+		call := &hooks.ToolCall{Name: "t"}
+		require.NoError(t, hooks.RunTool(ctx, call, toolReturning("")))
+		assert.Equal(t, "Tool execution blocked by hook. Tool: t. Reason: policy failed", call.Result)
+	})
+	t.Run("AsGuard", func(t *testing.T) {
+		ctx, r := newRun(t)
+		hooks.RegisterBeforeToolCallHook(func(_ context.Context, call *hooks.ToolCall) bool { return call.Input["path"] != "/etc" },
+			hooks.In(r), hooks.AsGuard())
+		hooks.On(hooks.PreToolCall, edit(func(call *hooks.ToolCall) { call.Input["path"] = "/etc" }), hooks.In(r))
+		call := &hooks.ToolCall{Name: "t"}
+		require.NoError(t, hooks.RunTool(ctx, call, toolReturning("")))
+		assert.NotNil(t, call.Blocked)
+	})
+	t.Run("WithOnce", func(t *testing.T) {
+		ctx, r := newRun(t)
+		hooks.RegisterAfterToolCallHook(func(_ context.Context, call *hooks.ToolCall) (string, bool) { return call.Result + "!", true },
+			hooks.In(r), hooks.WithOnce())
+		for _, want := range []string{"x!", "x"} {
+			call := &hooks.ToolCall{Name: "t"}
+			require.NoError(t, hooks.RunTool(ctx, call, toolReturning("x")))
+			assert.Equal(t, want, call.Result)
+		}
+		assert.Empty(t, r.Hooks(hooks.PostToolCall))
+	})
+	t.Run("WithTimeout", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, r := newRun(t)
+			hooks.RegisterBeforeToolCallHook(func(ctx context.Context, _ *hooks.ToolCall) bool { <-ctx.Done(); return true },
+				hooks.In(r), hooks.WithFailClosed(), hooks.WithTimeout(time.Second))
+			abort := aborted(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "t"}))
+			assert.ErrorIs(t, abort, context.DeadlineExceeded)
+		})
+	})
+}
+
+func TestLegacyHooksCostNoAllocationUnlessTheyBlock(t *testing.T) {
+	if raceEnabled {
+		return // the race detector allocates
+	}
+	emptyDefault(t)
+	var ran atomic.Int64
+	hooks.RegisterBeforeLLMCallHook(func(context.Context, *hooks.ModelCall) bool { ran.Add(1); return true })
+	hooks.RegisterAfterLLMCallHook(func(context.Context, *hooks.ModelCall) (string, bool) { ran.Add(1); return "new", true })
+	hooks.RegisterBeforeToolCallHook(func(context.Context, *hooks.ToolCall) bool { ran.Add(1); return true }, hooks.WithTools("t"))
+	hooks.RegisterAfterToolCallHook(func(context.Context, *hooks.ToolCall) (string, bool) { ran.Add(1); return "new", true })
+	ctx := t.Context()
+	model, tool := new(hooks.ModelCall), &hooks.ToolCall{Name: "t", Input: map[string]any{}}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for _, err := range []error{
+			hooks.Dispatch(ctx, hooks.PreModelCall, model), hooks.Dispatch(ctx, hooks.PostModelCall, model),
+			hooks.Dispatch(ctx, hooks.PreToolCall, tool), hooks.Dispatch(ctx, hooks.PostToolCall, tool),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	assert.Equal(t, int64(4*101), ran.Load())
 }

@@ -1,3 +1,6 @@
+// The seams around executions, steps and model calls: the order of their points,
+// their fields after each kind of end, and what a deadline leaves of a run.
+
 package hooks_test
 
 import (
@@ -5,14 +8,231 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
 )
+
+func TestExecutionEndGetsALiveContextWhenAnEarlierHookCancelled(t *testing.T) {
+	t.Parallel()
+	for _, at := range []hooks.Point[hooks.Execution]{hooks.ExecutionStart, hooks.Input, hooks.Output} {
+		ctx, r := seamScope(t)
+		ctx, cancel := context.WithCancel(ctx)
+		hooks.On(at, func(context.Context, *hooks.Execution) error { cancel(); return nil }, hooks.In(r))
+		ends := 0
+		hooks.On(hooks.ExecutionEnd, func(ctx context.Context, x *hooks.Execution) error {
+			ends++
+			assert.NoError(t, ctx.Err(), at.Name())
+			assert.NotEqual(t, hooks.StatusRunning, x.Status, at.Name())
+			return nil
+		}, hooks.In(r))
+		x := &hooks.Execution{}
+		err := hooks.RunExecution(ctx, x, func(_ context.Context, x *hooks.Execution) error { x.Output = "done"; return nil })
+		assert.Equal(t, 1, ends, at.Name())
+		if at == hooks.Output {
+			assert.NoError(t, err)
+			assert.Equal(t, "done", x.Output)
+		} else {
+			assert.Equal(t, context.Canceled, err, at.Name())
+		}
+	}
+}
+
+func TestNestedExecutionEndsWithItsParentsContext(t *testing.T) {
+	t.Parallel()
+	ctx, parent := seamScope(t)
+	child := hooks.NewRegistry()
+	var log []string
+	note := func(who string, r *hooks.Registry) {
+		hooks.On(hooks.PreStep, func(_ context.Context, s *hooks.Step) error { log = append(log, who+" "+s.Name); return nil }, hooks.In(r))
+	}
+	note("parent's", parent)
+	note("child's", child)
+	step := func(ctx context.Context, name string) error {
+		return hooks.RunStep(ctx, &hooks.Step{Name: name}, func(context.Context, *hooks.Step) error { return nil })
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	err := hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+		err := hooks.RunExecution(hooks.WithScope(ctx, child), &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+			return step(ctx, "in the child")
+		})
+		assert.NoError(t, err)
+		assert.NoError(t, step(ctx, "in the parent"))
+		return hooks.RunExecution(hooks.WithScope(ctx, child), &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+			cancel()
+			return step(ctx, "after the cancel")
+		})
+	})
+	assert.Equal(t, context.Canceled, err)
+	assert.Equal(t, []string{"parent's in the child", "child's in the child", "parent's in the parent"}, log)
+}
+
+func TestExecutionEndFiresWhenAHookEndsTheGoroutine(t *testing.T) {
+	t.Parallel()
+	for _, at := range []hooks.Point[hooks.Execution]{hooks.Input, hooks.Output} {
+		t.Run(string(at.Name()), func(t *testing.T) {
+			t.Parallel()
+			ctx, r := seamScope(t)
+			hooks.On(at, func(context.Context, *hooks.Execution) error { runtime.Goexit(); return nil }, hooks.In(r))
+			ends := 0
+			hooks.On(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error {
+				ends++
+				assert.Equal(t, hooks.StatusFailed, x.Status)
+				assert.ErrorIs(t, x.Err, hooks.ErrGoexit)
+				return nil
+			}, hooks.In(r))
+			x := &hooks.Execution{}
+			exit := seamLeave(t, func() error {
+				return hooks.RunExecution(ctx, x, func(_ context.Context, x *hooks.Execution) error { x.Output = "done"; return nil })
+			})
+			assert.True(t, exit.exited)
+			assert.Equal(t, 1, ends)
+		})
+	}
+}
+
+func TestExecutionEndDoesNotFireAgainWhenItsHookEndsTheGoroutine(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	ends := 0
+	hooks.On(hooks.ExecutionEnd, func(context.Context, *hooks.Execution) error { ends++; runtime.Goexit(); return nil }, hooks.In(r))
+	exit := seamLeave(t, func() error {
+		return hooks.RunExecution(ctx, &hooks.Execution{}, func(context.Context, *hooks.Execution) error { return nil })
+	})
+	assert.True(t, exit.exited)
+	assert.Equal(t, 1, ends)
+}
+
+// deadlineRun is a run of one turn that asks a model, calls a tool and asks the
+// model again. Each hook and each body takes a second, so that a deadline can
+// be made to fall into any of them.
+type deadlineRun struct {
+	t           *testing.T
+	ctx         context.Context // of the run
+	began       time.Time
+	deadline    time.Duration // from the beginning
+	open        int           // seams whose pre point passed and whose post point hasn't fired
+	bodies      []string
+	postsAfter  int // posts that fired after the deadline
+	ends        int
+	interrupted bool // a body was
+}
+
+func deadlineOn[C any](run *deadlineRun, r *hooks.Registry, p hooks.Point[C], post bool) {
+	hooks.On(p, func(ctx context.Context, _ *C) error {
+		if post {
+			run.open--
+			assert.NoError(run.t, ctx.Err(), "%s fires with a ctx that is done", p.Name())
+			if time.Since(run.began) >= run.deadline {
+				run.postsAfter++
+			}
+		} else {
+			assert.NoError(run.t, run.ctx.Err(), "%s fires for work that will not happen", p.Name())
+			run.open++
+		}
+		return deadlineWait(ctx, time.Second)
+	}, hooks.In(r))
+}
+
+func deadlineBody[C any](run *deadlineRun, name string) func(context.Context, *C) error {
+	return func(ctx context.Context, _ *C) error {
+		run.bodies = append(run.bodies, name)
+		assert.NoError(run.t, run.ctx.Err(), "%s is started after the deadline", name)
+		err := deadlineWait(ctx, time.Second)
+		run.interrupted = run.interrupted || err != nil
+		return err
+	}
+}
+
+func (run *deadlineRun) do(x *hooks.Execution) error {
+	return hooks.RunExecution(run.ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+		x.Output = "done"
+		return hooks.RunStep(ctx, &hooks.Step{Kind: hooks.StepTurn}, func(ctx context.Context, _ *hooks.Step) error {
+			if err := hooks.RunModel(ctx, &hooks.ModelCall{}, deadlineBody[hooks.ModelCall](run, "model")); err != nil {
+				return err
+			}
+			call := &hooks.ToolCall{Name: "search"}
+			err := hooks.RunTool(ctx, call, deadlineBody[hooks.ToolCall](run, "tool"))
+			if err != nil || ctx.Err() != nil {
+				assert.True(run.t, call.Ran() || call.Result == "Tool was not run: cancelled")
+			}
+			if err != nil {
+				return err
+			}
+			return hooks.RunModel(ctx, &hooks.ModelCall{}, deadlineBody[hooks.ModelCall](run, "model again"))
+		})
+	})
+}
+
+func TestARunEndsWellWhereverItsDeadlineFalls(t *testing.T) {
+	t.Parallel()
+	// Start, Input, PreStep; three times pre, body and post; PostStep, Output,
+	// ExecutionEnd.
+	const takes = 3 + 3*3 + 3
+	for second := range takes + 1 {
+		for _, how := range []string{"deadline", "cancel"} {
+			t.Run(fmt.Sprint(how, " in second ", second), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					run := &deadlineRun{t: t, began: time.Now()}
+					run.deadline = time.Duration(second)*time.Second + 500*time.Millisecond
+					ctx, r := newRun(t)
+					want := context.DeadlineExceeded
+					var cancel context.CancelFunc
+					if how == "deadline" {
+						ctx, cancel = context.WithTimeout(ctx, run.deadline)
+					} else {
+						want = context.Canceled
+						ctx, cancel = context.WithCancel(ctx)
+						time.AfterFunc(run.deadline, cancel)
+					}
+					defer cancel()
+					run.ctx = ctx
+					deadlineOn(run, r, hooks.ExecutionStart, false)
+					deadlineOn(run, r, hooks.ExecutionEnd, true)
+					deadlineOn(run, r, hooks.PreStep, false)
+					deadlineOn(run, r, hooks.PostStep, true)
+					deadlineOn(run, r, hooks.PreModelCall, false)
+					deadlineOn(run, r, hooks.PostModelCall, true)
+					deadlineOn(run, r, hooks.PreToolCall, false)
+					deadlineOn(run, r, hooks.PostToolCall, true)
+					for _, p := range []hooks.Point[hooks.Execution]{hooks.Input, hooks.Output} {
+						hooks.On(p, func(ctx context.Context, _ *hooks.Execution) error {
+							if p == hooks.Output && time.Since(run.began) >= run.deadline {
+								run.postsAfter++
+							}
+							return deadlineWait(ctx, time.Second)
+						}, hooks.In(r))
+					}
+					hooks.On(hooks.ExecutionEnd, func(context.Context, *hooks.Execution) error { run.ends++; return nil }, hooks.In(r))
+
+					x := &hooks.Execution{}
+					err := run.do(x)
+					assert.Zero(t, run.open, "seams without their post point")
+					assert.Equal(t, 1, run.ends)
+					assert.Equal(t, min(takes*time.Second, run.deadline+time.Duration(run.postsAfter)*time.Second), time.Since(run.began))
+					if len(run.bodies) == 3 && !run.interrupted {
+						require.NoError(t, err, "nothing was left to do")
+						assert.Equal(t, hooks.StatusCompleted, x.Status)
+						assert.Equal(t, "done", x.Output)
+						return
+					}
+					assert.Equal(t, want, err)
+					assert.Equal(t, want, x.Err)
+					assert.Equal(t, hooks.StatusFailed, x.Status)
+					assert.Nil(t, x.Output)
+				})
+			})
+		}
+	}
+}
 
 type (
 	seamExecFunc = func(context.Context, *hooks.Execution) error
@@ -343,5 +563,485 @@ func TestStopOfASubAgentIsItsOwn(t *testing.T) {
 		}))
 		assert.Equal(t, []string{"child failed", "parent completed"}, ends)
 		assert.Equal(t, 1, later)
+	})
+}
+
+func seamOnStep(r *hooks.Registry, p hooks.Point[hooks.Step], fn func(context.Context, *hooks.Step) error, opts ...hooks.Option) {
+	hooks.On(p, fn, append(opts, hooks.In(r))...)
+}
+
+func TestStepTellsWhatItIsAndReturnsWhatPostHooksLeft(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []hooks.StepKind{hooks.StepTask, hooks.StepFlowMethod, hooks.StepTurn} {
+		ctx, r := seamScope(t)
+		seamOnStep(r, hooks.PreStep, func(_ context.Context, s *hooks.Step) error {
+			assert.Equal(t, kind, s.Kind)
+			assert.Equal(t, "plan", s.Name)
+			assert.Equal(t, "goal", s.Input)
+			s.Input = "small goal"
+			return nil
+		})
+		seamOnStep(r, hooks.PostStep, func(_ context.Context, s *hooks.Step) error {
+			assert.Equal(t, "raw plan for small goal", s.Output)
+			s.Output = "clean"
+			return nil
+		})
+		s := &hooks.Step{Kind: kind, Name: "plan", Input: "goal"}
+		require.NoError(t, hooks.RunStep(ctx, s, func(_ context.Context, s *hooks.Step) error {
+			s.Output = fmt.Sprint("raw plan for ", s.Input)
+			return nil
+		}))
+		assert.Equal(t, "clean", s.Output)
+	}
+	assert.Equal(t, []hooks.StepKind{"task", "flow_method", "turn"}, []hooks.StepKind{hooks.StepTask, hooks.StepFlowMethod, hooks.StepTurn})
+}
+
+func TestNilIsARealReplacementOfAnOutput(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	seamOnStep(r, hooks.PostStep, func(_ context.Context, s *hooks.Step) error { s.Output = nil; return nil })
+	s := &hooks.Step{}
+	require.NoError(t, hooks.RunStep(ctx, s, func(_ context.Context, s *hooks.Step) error { s.Output = "secret"; return nil }))
+	assert.Nil(t, s.Output)
+}
+
+func TestAbortStopsALoopOfSteps(t *testing.T) {
+	t.Parallel()
+	for _, at := range []hooks.Point[hooks.Step]{hooks.PreStep, hooks.PostStep} {
+		ctx, r := seamScope(t)
+		stop := func(s *hooks.Step) error {
+			if s.Name == "2" {
+				return hooks.Abort("enough")
+			}
+			return nil
+		}
+		seamOnStep(r, at, func(_ context.Context, s *hooks.Step) error { return stop(s) })
+		var bodies []string
+		loop := func() error {
+			for i := range 5 {
+				err := hooks.RunStep(ctx, &hooks.Step{Name: fmt.Sprint(i + 1)}, func(_ context.Context, s *hooks.Step) error {
+					bodies = append(bodies, s.Name)
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		assert.True(t, seamIsAbort(loop()), at.Name())
+		want := []string{"1"}
+		if at == hooks.PostStep {
+			want = []string{"1", "2"}
+		}
+		assert.Equal(t, want, bodies, at.Name())
+	}
+}
+
+func TestReplacedStepOutputIsTheOnlyOneLeft(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	var seen []any
+	seamOnStep(r, hooks.PostStep, func(_ context.Context, s *hooks.Step) error { s.Output = "clean"; return nil }, hooks.WithPriority(1))
+	seamOnStep(r, hooks.PostStep, func(_ context.Context, s *hooks.Step) error { seen = append(seen, s.Output); return nil })
+	seamOnStep(r, hooks.PreStep, func(_ context.Context, s *hooks.Step) error { seen = append(seen, s.Input); return nil })
+	seamOnExec(r, hooks.Output, func(_ context.Context, x *hooks.Execution) error {
+		seen = append(seen, x.Output)
+		x.Output = "final"
+		return nil
+	})
+	seamOnExec(r, hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error { seen = append(seen, x.Output); return nil })
+	var events []hooks.HookDispatchedEvent
+	r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) { events = append(events, ev) })
+	x := &hooks.Execution{}
+	require.NoError(t, hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+		var last any = "goal"
+		for _, name := range []string{"first", "second"} {
+			s := &hooks.Step{Name: name, Input: last}
+			if err := hooks.RunStep(ctx, s, func(_ context.Context, s *hooks.Step) error { s.Output = "raw"; return nil }); err != nil {
+				return err
+			}
+			last = s.Output
+		}
+		x.Output = last
+		return nil
+	}))
+	assert.Equal(t, []any{"goal", "clean", "clean", "clean", "clean", "final"}, seen)
+	assert.Equal(t, "final", x.Output)
+	assert.NotContains(t, fmt.Sprintf("%+v", events), "raw")
+}
+
+func TestOnlyThePointsOfALoopFire(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	var log []string
+	for _, p := range seamExecPoints {
+		seamOnExec(r, p, func(context.Context, *hooks.Execution) error { log = append(log, string(p.Name())); return nil })
+	}
+	for _, p := range []hooks.Point[hooks.Step]{hooks.PreStep, hooks.PostStep} {
+		seamOnStep(r, p, func(_ context.Context, s *hooks.Step) error {
+			log = append(log, string(p.Name())+" "+s.Name)
+			return nil
+		})
+	}
+	for _, p := range []hooks.Point[hooks.ModelCall]{hooks.PreModelCall, hooks.PostModelCall} {
+		seamOnModel(r, p, func(context.Context, *hooks.ModelCall) error { log = append(log, string(p.Name())); return nil })
+	}
+	for _, p := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
+		seamOnTool(r, p, func(_ context.Context, c *hooks.ToolCall) error {
+			log = append(log, string(p.Name())+" "+c.Name)
+			return nil
+		})
+	}
+	require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+		return hooks.RunStep(ctx, &hooks.Step{Name: "turn"}, func(ctx context.Context, _ *hooks.Step) error {
+			if err := hooks.RunModel(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error { return nil }); err != nil {
+				return err
+			}
+			return hooks.RunTools(ctx, []*hooks.ToolCall{{Name: "ls"}}, 0, seamReturns("a b"))
+		})
+	}))
+	assert.Equal(t, []string{
+		"execution_start", "input", "pre_step turn", "pre_model_call", "post_model_call",
+		"pre_tool_call ls", "post_tool_call ls", "post_step turn", "output", "execution_end",
+	}, log)
+}
+
+func TestVetoedStepHasItsError(t *testing.T) {
+	t.Parallel()
+	for _, at := range []hooks.Point[hooks.Step]{hooks.PreStep, hooks.PostStep} {
+		ctx, r := seamScope(t)
+		seamOnStep(r, at, func(context.Context, *hooks.Step) error { return hooks.Abort("no") })
+		s := &hooks.Step{Err: errors.New("left over"), Output: "left over"}
+		err := hooks.RunStep(ctx, s, func(context.Context, *hooks.Step) error { return nil })
+		require.True(t, seamIsAbort(err))
+		assert.Equal(t, err, s.Err)
+		assert.Nil(t, s.Output)
+	}
+}
+
+type (
+	seamModelFunc = func(context.Context, *hooks.ModelCall) error
+	seamRunModel  = func(context.Context, *hooks.ModelCall, seamModelFunc) error
+)
+
+// seamEachModel runs a parallel subtest for both forms of the model seam.
+func seamEachModel(t *testing.T, test func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel)) {
+	t.Helper()
+	for _, d := range seamDrivers() {
+		if d.pre != hooks.PreModelCall.Name() {
+			continue
+		}
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := seamScope(t)
+			test(t, ctx, r, func(ctx context.Context, m *hooks.ModelCall, body seamModelFunc) error {
+				return d.run(ctx, seamModel{m}, func(ctx context.Context, c seamContext) error {
+					return body(ctx, c.native().(*hooks.ModelCall))
+				})
+			})
+		})
+	}
+}
+
+func seamOnModel(r *hooks.Registry, p hooks.Point[hooks.ModelCall], fn seamModelFunc, opts ...hooks.Option) {
+	hooks.On(p, fn, append(opts, hooks.In(r))...)
+}
+
+func seamTexts(messages []hooks.Message) []string {
+	texts := make([]string, len(messages))
+	for i := range messages {
+		texts[i] = messages[i].Text()
+	}
+	return texts
+}
+
+func TestBodySendsTheMessagesAndToolsThatPreHooksLeft(t *testing.T) {
+	t.Parallel()
+	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		for name, tc := range map[string]struct {
+			hook            func(m *hooks.ModelCall)
+			messages, tools []string
+		}{
+			"append":    {func(m *hooks.ModelCall) { m.Messages = append(m.Messages, hooks.Message{Content: "c"}) }, []string{"a", "b", "c"}, []string{"ls", "rm"}},
+			"trim":      {func(m *hooks.ModelCall) { m.Messages = m.Messages[1:] }, []string{"b"}, []string{"ls", "rm"}},
+			"replace":   {func(m *hooks.ModelCall) { m.Messages = []hooks.Message{{Content: "x"}} }, []string{"x"}, []string{"ls", "rm"}},
+			"empty":     {func(m *hooks.ModelCall) { m.Messages = nil }, []string{}, []string{"ls", "rm"}},
+			"in place":  {func(m *hooks.ModelCall) { m.Messages[0].Content = "A" }, []string{"A", "b"}, []string{"ls", "rm"}},
+			"hide":      {func(m *hooks.ModelCall) { m.Tools = append(m.Tools[:0], m.Tools[:1]...) }, []string{"a", "b"}, []string{"ls"}},
+			"hide all":  {func(m *hooks.ModelCall) { m.Tools = nil }, []string{"a", "b"}, nil},
+			"nothing":   {func(*hooks.ModelCall) {}, []string{"a", "b"}, []string{"ls", "rm"}},
+			"add tools": {func(m *hooks.ModelCall) { m.Tools = append(m.Tools, "cp") }, []string{"a", "b"}, []string{"ls", "rm", "cp"}},
+		} {
+			scope := hooks.NewRegistry()
+			seamOnModel(scope, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error { tc.hook(m); return nil })
+			history := append(make([]hooks.Message, 0, 8), hooks.Message{Content: "a"}, hooks.Message{Content: "b"})
+			offered := append(make([]string, 0, 8), "ls", "rm")
+			ran := false
+			m := &hooks.ModelCall{Messages: history, Tools: offered}
+			require.NoError(t, run(hooks.WithScope(ctx, scope), m, func(_ context.Context, m *hooks.ModelCall) error {
+				ran = true
+				assert.Equal(t, tc.messages, seamTexts(m.Messages), name)
+				assert.Equal(t, tc.tools, m.Tools, name)
+				return nil
+			}))
+			assert.True(t, ran)
+			assert.Equal(t, []string{"a", "b"}, seamTexts(history), "%s: the framework's own messages", name)
+			assert.Equal(t, []string{"ls", "rm"}, offered, "%s: the framework's own tools", name)
+			assert.Equal(t, hooks.Message{}, history[:3][2], "%s: behind the framework's own messages", name)
+			assert.Empty(t, offered[:3][2], "%s: behind the framework's own tools", name)
+		}
+	})
+}
+
+func TestTwoCallsOverOneHistoryNeverSeeEachOthersMessages(t *testing.T) {
+	t.Parallel()
+	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+			m.Messages = append(m.Messages, hooks.Message{Content: "for " + m.Model})
+			m.Tools = append(m.Tools, "for "+m.Model)
+			return nil
+		})
+		history := append(make([]hooks.Message, 0, 8), hooks.Message{Content: "a"})
+		offered := append(make([]string, 0, 8), "ls")
+		inFirst := make(chan struct{})
+		secondDone := make(chan struct{})
+		first := make(chan error, 1)
+		go func() {
+			first <- run(ctx, &hooks.ModelCall{Model: "one", Messages: history, Tools: offered}, func(_ context.Context, m *hooks.ModelCall) error {
+				close(inFirst)
+				<-secondDone
+				assert.Equal(t, []string{"a", "for one"}, seamTexts(m.Messages))
+				assert.Equal(t, []string{"ls", "for one"}, m.Tools)
+				return nil
+			})
+		}()
+		<-inFirst
+		assert.NoError(t, run(ctx, &hooks.ModelCall{Model: "two", Messages: history, Tools: offered}, func(_ context.Context, m *hooks.ModelCall) error {
+			assert.Equal(t, []string{"a", "for two"}, seamTexts(m.Messages))
+			return nil
+		}))
+		close(secondDone)
+		assert.NoError(t, <-first)
+	})
+}
+
+func TestAnsweredModelIsNotCalled(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"from the cache", ""} {
+		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
+			t.Parallel()
+			seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+				later, posts := 0, 0
+				seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.Answer(answer); return nil })
+				seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+					later++
+					assert.True(t, m.Answered())
+					return nil
+				})
+				seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+					posts++
+					assert.Equal(t, answer, m.Response)
+					m.Response += "!"
+					return nil
+				})
+				m := &hooks.ModelCall{}
+				require.NoError(t, run(ctx, m, func(context.Context, *hooks.ModelCall) error { t.Error("the model was called"); return nil }))
+				assert.Equal(t, 1, later)
+				assert.Equal(t, 1, posts)
+				assert.Equal(t, answer+"!", m.Response)
+				assert.True(t, m.Answered())
+				assert.NoError(t, m.Err)
+			})
+		})
+	}
+}
+
+func TestAbortWinsOverAModelsReadyAnswer(t *testing.T) {
+	t.Parallel()
+	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.Answer("hunter2"); return nil })
+		seamOnModel(r, hooks.PreModelCall, func(context.Context, *hooks.ModelCall) error { return hooks.Abort("budget") }, hooks.AsGuard())
+		seamOnModel(r, hooks.PostModelCall, func(context.Context, *hooks.ModelCall) error { t.Error("a post point fired"); return nil })
+		m := &hooks.ModelCall{}
+		err := run(ctx, m, func(context.Context, *hooks.ModelCall) error { t.Error("the model was called"); return nil })
+		require.True(t, seamIsAbort(err))
+		assert.Equal(t, err, m.Err)
+		assert.Empty(t, m.Response)
+		assert.False(t, m.Answered())
+	})
+}
+
+func TestReplacedTextLeavesToolCallsAndRawResponseAlone(t *testing.T) {
+	t.Parallel()
+	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		type response struct{ text string }
+		raw := &response{"raw"}
+		asked := []hooks.ToolRequest{{ID: "1", Name: "ls", Arguments: "{}"}, {ID: "2", Name: "rm", Arguments: "{}"}}
+		seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.Response = "clean"; return nil })
+		m := &hooks.ModelCall{}
+		body := func(_ context.Context, m *hooks.ModelCall) error {
+			m.Response, m.ToolCalls, m.RawResponse, m.Usage = "raw", asked, raw, hooks.Usage{In: 3, Out: 5}
+			return nil
+		}
+		require.NoError(t, run(ctx, m, body))
+		assert.Equal(t, "clean", m.Response)
+		assert.Equal(t, asked, m.ToolCalls)
+		assert.Same(t, raw, m.RawResponse)
+		assert.Equal(t, hooks.Usage{In: 3, Out: 5}, m.Usage)
+
+		seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.ToolCalls = m.ToolCalls[:1]; return nil })
+		require.NoError(t, run(ctx, m, body))
+		assert.Equal(t, asked[:1], m.ToolCalls, "what stands there after the post hooks is what runs")
+	})
+}
+
+func TestHooksThatOnlyWatchLeaveAModelsAnswerAsItIs(t *testing.T) {
+	t.Parallel()
+	for watchers := range 3 {
+		t.Run(fmt.Sprint(watchers), func(t *testing.T) {
+			t.Parallel()
+			seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+				asked := []hooks.ToolRequest{{ID: "1", Name: "ls", Arguments: "{}"}}
+				seen := 0
+				for range watchers {
+					seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+						seen++
+						assert.Equal(t, asked, m.ToolCalls)
+						return nil
+					})
+				}
+				m := &hooks.ModelCall{}
+				require.NoError(t, run(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+					m.ToolCalls, m.RawResponse = asked, asked
+					return nil
+				}))
+				assert.Equal(t, watchers, seen, "a turn that asks for tools fires the post point too")
+				assert.Equal(t, asked, m.RawResponse)
+				assert.Empty(t, m.Response)
+			})
+		})
+	}
+}
+
+func TestPostHookMayVetoATurnThatAsksForTools(t *testing.T) {
+	t.Parallel()
+	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+			if len(m.ToolCalls) > 0 {
+				return hooks.Abort("no tools at night")
+			}
+			return nil
+		})
+		m := &hooks.ModelCall{}
+		err := run(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+			m.ToolCalls = []hooks.ToolRequest{{Name: "rm"}}
+			return nil
+		})
+		assert.True(t, seamIsAbort(err))
+		assert.Equal(t, err, m.Err)
+	})
+}
+
+func TestVetoedModelCallIsNotRetriedByAHelperThatAsks(t *testing.T) {
+	t.Parallel()
+	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		dispatched := 0
+		seamOnModel(r, hooks.PreModelCall, func(context.Context, *hooks.ModelCall) error { dispatched++; return hooks.Abort("budget") })
+		retry := func(call func() error) (err error) {
+			for range 3 {
+				if err = call(); err == nil || seamIsAbort(err) {
+					return err
+				}
+			}
+			return err
+		}
+		err := retry(func() error {
+			if err := run(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error { t.Error("the model was called"); return nil }); err != nil {
+				return fmt.Errorf("provider: %w", err)
+			}
+			return nil
+		})
+		abort, ok := errors.AsType[*hooks.HookAborted](err)
+		require.True(t, ok)
+		assert.Equal(t, "budget", abort.Reason)
+		assert.Equal(t, hooks.PreModelCall.Name(), abort.Point)
+		assert.Equal(t, 1, dispatched)
+	})
+}
+
+// A loop that must not show unredacted text buffers until the seam returns.
+func TestPostHooksJudgeTheJoinedTextOfAStream(t *testing.T) {
+	t.Parallel()
+	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+			if strings.Contains(m.Response, "secret") {
+				return hooks.Abort("a secret")
+			}
+			return nil
+		}, hooks.AsGuard())
+		var shown, buffered []string
+		m := &hooks.ModelCall{}
+		err := run(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+			for _, chunk := range []string{"the ", "sec", "ret", " is ", "out"} {
+				buffered = append(buffered, chunk)
+				m.Response += chunk
+			}
+			return nil
+		})
+		if err == nil {
+			shown = buffered
+		}
+		assert.True(t, seamIsAbort(err))
+		assert.Empty(t, shown)
+	})
+}
+
+func TestPartialResponseOfACancelledModelReachesPostHooks(t *testing.T) {
+	t.Parallel()
+	type response struct{ Message *string }
+	for name, raw := range map[string]any{"nothing": nil, "a nil pointer": (*response)(nil), "half a response": &response{}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+				ctx, cancel := context.WithCancel(ctx)
+				posts := 0
+				seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+					posts++
+					assert.Equal(t, raw, m.RawResponse)
+					assert.Equal(t, context.Canceled, m.Err)
+					return nil
+				})
+				r.Observe(func(context.Context, hooks.HookDispatchedEvent) {})
+				err := run(ctx, &hooks.ModelCall{}, func(ctx context.Context, m *hooks.ModelCall) error {
+					cancel()
+					m.RawResponse = raw
+					return ctx.Err()
+				})
+				assert.Equal(t, context.Canceled, err)
+				assert.Equal(t, 1, posts)
+			})
+		})
+	}
+}
+
+func TestResponseWrittenBeforeTheModelIsNotTakenForItsOwn(t *testing.T) {
+	t.Parallel()
+	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+			m.Response, m.RawResponse, m.Err = "stale", "stale", errors.New("stale")
+			m.ToolCalls, m.Usage = []hooks.ToolRequest{{Name: "rm"}}, hooks.Usage{In: 1}
+			return nil
+		})
+		m := &hooks.ModelCall{}
+		require.NoError(t, run(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+			assert.Empty(t, m.Response)
+			return nil
+		}))
+		assert.Empty(t, m.Response)
+		assert.Nil(t, m.RawResponse)
+		assert.Empty(t, m.ToolCalls)
+		assert.Zero(t, m.Usage)
+		assert.NoError(t, m.Err, "a call that succeeded has no error")
 	})
 }

@@ -1,3 +1,6 @@
+// What all seams have in common: the pairing of pre and post points, aborts, cancels,
+// panics and hostile errors. Each test runs at every seam in both of its forms.
+
 package hooks_test
 
 import (
@@ -5,10 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -317,3 +325,1064 @@ func TestHooksThatRanBeforeAVetoGetNoPostOfTheirOwn(t *testing.T) {
 		}
 	})
 }
+
+// seamHalved returns the seams that have a Begin form, each once.
+func seamHalved() []seamDriver {
+	var some []seamDriver
+	for _, d := range seamDrivers() {
+		if d.begin != nil && d.name[:3] == "Run" {
+			some = append(some, d)
+		}
+	}
+	return some
+}
+
+func TestEndCalledAgainFiresNothingAndReturnsTheSame(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		fired := 0
+		d.onPost(r, func(context.Context, seamContext) error {
+			fired++
+			return &hooks.HookAborted{Reason: "no", StopRun: true}
+		})
+		c := d.fresh()
+		_, end, err := d.begin(ctx, c)
+		require.NoError(t, err)
+		first := end(nil)
+		require.Error(t, first)
+		assert.Same(t, first, end(nil))
+		assert.Same(t, first, end(errors.New("another")), "the first end has decided")
+		assert.Equal(t, 1, fired)
+	})
+}
+
+func TestEndCalledConcurrentlyFiresOnce(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		var fired atomic.Int64
+		d.onPost(r, func(context.Context, seamContext) error { fired.Add(1); return nil })
+		_, end, err := d.begin(ctx, d.fresh())
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		for range 32 {
+			wg.Go(func() { assert.NoError(t, end(nil)) })
+		}
+		wg.Wait()
+		assert.EqualValues(t, 1, fired.Load())
+	})
+}
+
+func TestEndCalledByAPostHookFiresOnceAndDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("disk full")
+	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		fired := 0
+		var end seamEnd
+		d.onPost(r, func(context.Context, seamContext) error {
+			fired++
+			assert.Same(t, failure, end(failure))
+			return nil
+		})
+		exit := seamLeave(t, func() (err error) {
+			_, end, err = d.begin(ctx, d.fresh())
+			if err != nil {
+				return err
+			}
+			return end(nil)
+		})
+		assert.Equal(t, seamExit{}, exit)
+		assert.Equal(t, 1, fired)
+	})
+}
+
+func TestEndAfterAPostHookEndedTheGoroutineFiresNothing(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		fired := 0
+		d.onPost(r, func(context.Context, seamContext) error { fired++; runtime.Goexit(); return nil })
+		_, end, err := d.begin(ctx, d.fresh())
+		require.NoError(t, err)
+		assert.True(t, seamLeave(t, func() error { return end(nil) }).exited)
+		_ = end(nil)
+		assert.Equal(t, 1, fired)
+	})
+}
+
+func TestEndOfASeamThatDidNotOpenFiresNothing(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		d.onPost(r, func(context.Context, seamContext) error { t.Error("a post point without a pre point"); return nil })
+		inner, end, err := d.begin(ctx, d.fresh())
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotNil(t, inner)
+		assert.ErrorIs(t, end(nil), context.Canceled)
+	})
+}
+
+func TestSeamsRefuseWhatTheyCannotRun(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	body := func(context.Context, *hooks.ToolCall) error { t.Error("the body ran"); return nil }
+	begun := func(ctx context.Context, end func(error) error, err error) error {
+		require.NotNil(t, ctx)
+		require.NotNil(t, end)
+		assert.Equal(t, err, end(nil))
+		return err
+	}
+	var zero hooks.Point[seamOwn]
+	own := func(context.Context, *seamOwn) error { t.Error("the body ran"); return nil }
+	for name, tc := range map[string]struct {
+		err  error
+		says string
+	}{
+		"RunExecution, nil context":   {hooks.RunExecution(ctx, nil, func(context.Context, *hooks.Execution) error { return nil }), "execution_start"},
+		"RunStep, nil context":        {hooks.RunStep(ctx, nil, func(context.Context, *hooks.Step) error { return nil }), "pre_step"},
+		"RunModel, nil context":       {hooks.RunModel(ctx, nil, func(context.Context, *hooks.ModelCall) error { return nil }), "pre_model_call"},
+		"RunTool, nil context":        {hooks.RunTool(ctx, nil, body), "pre_tool_call"},
+		"Run, nil context":            {hooks.Run(ctx, seamBefore, seamAfter, nil, own), "seamtest.before"},
+		"BeginExecution, nil context": {begun(hooks.BeginExecution(ctx, nil)), "execution_start"},
+		"BeginStep, nil context":      {begun(hooks.BeginStep(ctx, nil)), "pre_step"},
+		"BeginModel, nil context":     {begun(hooks.BeginModel(ctx, nil)), "pre_model_call"},
+		"BeginTool, nil context":      {begun(hooks.BeginTool(ctx, nil)), "pre_tool_call"},
+		"RunExecution, nil body":      {hooks.RunExecution(ctx, &hooks.Execution{}, nil), "body is nil"},
+		"RunStep, nil body":           {hooks.RunStep(ctx, &hooks.Step{}, nil), "body is nil"},
+		"RunModel, nil body":          {hooks.RunModel(ctx, &hooks.ModelCall{}, nil), "body is nil"},
+		"RunTool, nil body":           {hooks.RunTool(ctx, &hooks.ToolCall{}, nil), "body is nil"},
+		"RunTools, nil body":          {hooks.RunTools(ctx, []*hooks.ToolCall{{}}, 0, nil), "body is nil"},
+		"Run, nil body":               {hooks.Run(ctx, seamBefore, seamAfter, &seamOwn{}, nil), "body is nil"},
+		"Run, zero pre point":         {hooks.Run(ctx, zero, seamAfter, &seamOwn{}, own), "zero Point"},
+		"Run, zero post point":        {hooks.Run(ctx, seamBefore, zero, &seamOwn{}, own), "zero Point"},
+	} {
+		require.Error(t, tc.err, name)
+		assert.ErrorContains(t, tc.err, "hooks: ", name)
+		assert.ErrorContains(t, tc.err, tc.says, name)
+	}
+}
+
+func TestNilBodyFiresNoPoint(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	for _, d := range seamDrivers() {
+		d.onPre(r, func(context.Context, seamContext) error { t.Error("a point fired"); return nil })
+	}
+	require.Error(t, hooks.RunExecution(ctx, &hooks.Execution{}, nil))
+	require.Error(t, hooks.RunStep(ctx, &hooks.Step{}, nil))
+	require.Error(t, hooks.RunModel(ctx, &hooks.ModelCall{}, nil))
+	require.Error(t, hooks.RunTool(ctx, &hooks.ToolCall{}, nil))
+	require.Error(t, hooks.Run(ctx, seamBefore, seamAfter, &seamOwn{}, nil))
+}
+
+func TestNilContextIsTakenForTheBackground(t *testing.T) {
+	t.Parallel()
+	var none context.Context
+	for _, d := range seamDrivers() {
+		ran := false
+		err := d.run(none, d.fresh(), func(ctx context.Context, _ seamContext) error {
+			ran = true
+			assert.NotNil(t, ctx)
+			return nil
+		})
+		assert.NoError(t, err, d.name)
+		assert.True(t, ran, d.name)
+	}
+	assert.NoError(t, hooks.RunTools(none, []*hooks.ToolCall{{Name: "a"}}, 0,
+		func(context.Context, *hooks.ToolCall) error { return nil }))
+}
+
+// seamFatContext is a ctx whose values can't be compared.
+type seamFatContext struct {
+	context.Context
+	baggage []string
+}
+
+func TestContextOfATypeThatCannotBeComparedIsAContextLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		fired := 0
+		d.onPre(r, func(context.Context, seamContext) error { fired++; return nil })
+		d.onPost(r, func(context.Context, seamContext) error { fired++; return nil })
+		exit := seamLeave(t, func() error {
+			return d.run(seamFatContext{ctx, []string{"a"}}, d.fresh(), seamProceed)
+		})
+		assert.Equal(t, seamExit{}, exit)
+		assert.Equal(t, 2, fired)
+	})
+}
+
+func TestOwnContextIsToldOfAFailureBeforeThePostPoint(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	failure := errors.New("disk full")
+	var seen []error
+	hooks.On(seamAfter, func(_ context.Context, o *seamOwn) error { seen = append(seen, o.Err); return nil }, hooks.In(r))
+	require.Same(t, failure, hooks.Run(ctx, seamBefore, seamAfter, &seamOwn{}, func(context.Context, *seamOwn) error { return failure }))
+	require.NoError(t, hooks.Run(ctx, seamBefore, seamAfter, &seamOwn{}, func(context.Context, *seamOwn) error { return nil }))
+	assert.Equal(t, []error{failure, nil}, seen)
+}
+
+func TestPostPointFiresThoughTheContextPanicsWhenItIsTold(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	failure := errors.New("disk full")
+	fired := 0
+	hooks.On(seamTouchyAfter, func(context.Context, *seamTouchy) error { fired++; return nil }, hooks.In(r))
+	exit := seamLeave(t, func() error {
+		return hooks.Run(ctx, seamTouchyBefore, seamTouchyAfter, &seamTouchy{}, func(context.Context, *seamTouchy) error { return failure })
+	})
+	assert.Equal(t, seamExit{err: failure}, exit)
+	assert.Equal(t, 1, fired)
+}
+
+type seamTouchy struct{}
+
+func (*seamTouchy) SetHookError(error) { panic("touchy") }
+
+var (
+	seamTouchyBefore = hooks.Define[seamTouchy]("seamtest.touchy_before")
+	seamTouchyAfter  = hooks.Define[seamTouchy]("seamtest.touchy_after")
+)
+
+// A framework's context need not have any method of this package's.
+func TestOwnContextMayBeAnyStruct(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	failure := errors.New("disk full")
+	fired := 0
+	hooks.On(seamPlainAfter, func(context.Context, *struct{ N int }) error { fired++; return nil }, hooks.In(r))
+	err := hooks.Run(ctx, seamPlainBefore, seamPlainAfter, &struct{ N int }{}, func(context.Context, *struct{ N int }) error { return failure })
+	assert.Same(t, failure, err)
+	assert.Equal(t, 1, fired)
+}
+
+var (
+	seamPlainBefore = hooks.Define[struct{ N int }]("seamtest.plain_before")
+	seamPlainAfter  = hooks.Define[struct{ N int }]("seamtest.plain_after")
+)
+
+func TestHookThatEndsTheGoroutineAtThePrePointPreventsTheBody(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		var ev hooks.HookDispatchedEvent
+		r.Observe(func(_ context.Context, e hooks.HookDispatchedEvent) { ev = e })
+		d.onPre(r, func(context.Context, seamContext) error { runtime.Goexit(); return nil })
+		exit := seamLeave(t, func() error {
+			return d.run(ctx, d.fresh(), func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
+		})
+		assert.True(t, exit.exited)
+		if assert.Len(t, ev.Hooks, 1) {
+			assert.Equal(t, hooks.OutcomeFailed, ev.Hooks[0].Outcome)
+			assert.Same(t, hooks.ErrGoexit, ev.Hooks[0].Err)
+		}
+	})
+}
+
+func TestContextUsedAgainIsOnBehalfOfItsNewCaller(t *testing.T) {
+	t.Parallel()
+	seamCaller := func(run string) context.Context {
+		return hooks.WithCaller(t.Context(), hooks.Caller{RunID: run, AgentRole: "role of " + run, Agent: []string{run}})
+	}
+	call := &hooks.ToolCall{Name: "clock", Caller: hooks.Caller{Task: "its own"}}
+	for _, run := range []string{"run 1", "run 2"} {
+		require.NoError(t, hooks.RunTool(seamCaller(run), call, seamReturns("noon")))
+		assert.Equal(t, hooks.Caller{RunID: run, AgentRole: "role of " + run, Agent: []string{run}, Task: "its own"}, call.Caller)
+	}
+	require.NoError(t, hooks.RunTool(t.Context(), call, seamReturns("noon")))
+	assert.Equal(t, "its own", call.Task)
+
+	call.RunID = "set by the host"
+	require.NoError(t, hooks.RunTool(seamCaller("run 3"), call, seamReturns("noon")))
+	assert.Equal(t, "set by the host", call.RunID)
+}
+
+// seamTold is a context of a framework's own that wants to know of failures.
+type seamTold struct{ told []error }
+
+func (s *seamTold) SetHookError(err error) { s.told = append(s.told, err) }
+
+var seamPreTold, seamPostTold = hooks.Define[seamTold]("seamtest.pre_told"), hooks.Define[seamTold]("seamtest.post_told")
+
+func TestRunTellsTheContextOfAbortsToo(t *testing.T) {
+	t.Parallel()
+	for _, at := range []hooks.Point[seamTold]{seamPreTold, seamPostTold} {
+		r := hooks.NewRegistry()
+		hooks.On(at, func(context.Context, *seamTold) error { return hooks.Abort("no") }, hooks.In(r))
+		c := &seamTold{}
+		err := hooks.Run(hooks.WithScope(t.Context(), r), seamPreTold, seamPostTold, c, func(context.Context, *seamTold) error { return nil })
+		require.Error(t, err)
+		assert.Equal(t, []error{err}, c.told, at.Name())
+	}
+}
+
+type seamTraceKey struct{}
+
+// seamFailed says whether c tells of err. A framework's own context is told of
+// what its body did only.
+func seamAssertTold(t *testing.T, err error, c seamContext) {
+	t.Helper()
+	if _, own := c.native().(*seamOwn); !own {
+		assert.Equal(t, err, c.failure())
+	}
+	if call, ok := c.native().(*hooks.ToolCall); ok {
+		assert.Equal(t, "Tool was not run: cancelled", call.Result)
+		assert.True(t, call.IsError())
+		assert.False(t, call.Ran())
+		assert.Nil(t, call.Blocked)
+	}
+}
+
+func TestNoPointFiresWhenTheContextIsDoneOnEntry(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		fired := func(context.Context, seamContext) error { t.Error("a point fired"); return nil }
+		d.onPre(r, fired)
+		d.onPost(r, fired)
+		why := errors.New("the user left")
+		cancelled, cancel := context.WithCancelCause(ctx)
+		cancel(why)
+		late, stop := context.WithTimeout(ctx, 0)
+		defer stop()
+		for _, ctx := range []context.Context{cancelled, late} {
+			c := d.fresh()
+			err := d.run(ctx, c, func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
+			assert.Equal(t, ctx.Err(), err)
+			seamAssertTold(t, ctx.Err(), c)
+		}
+	})
+}
+
+// As when an approval took long.
+func TestBodyIsSkippedWhenTheContextIsDoneAfterThePreHooks(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		ctx, cancel := context.WithCancel(context.WithValue(ctx, seamTraceKey{}, "trace-1"))
+		d.onPre(r, func(context.Context, seamContext) error { cancel(); return nil })
+		fired := 0
+		d.onPost(r, func(post context.Context, c seamContext) error {
+			fired++
+			assert.NoError(t, post.Err(), "an audit needs a live ctx")
+			assert.Equal(t, "trace-1", post.Value(seamTraceKey{}))
+			assert.Equal(t, context.Canceled, c.failure())
+			return nil
+		})
+		c := d.fresh()
+		err := d.run(ctx, c, func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
+		assert.Equal(t, context.Canceled, err)
+		assert.Equal(t, 1, fired)
+		seamAssertTold(t, context.Canceled, c)
+	})
+}
+
+func TestPostPointGetsALiveContextWhenTheBodyWasCancelled(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		ctx, cancel := context.WithCancel(context.WithValue(ctx, seamTraceKey{}, "trace-1"))
+		fired := 0
+		d.onPost(r, func(post context.Context, c seamContext) error {
+			fired++
+			assert.NoError(t, post.Err())
+			assert.Equal(t, "trace-1", post.Value(seamTraceKey{}))
+			assert.ErrorIs(t, c.failure(), context.Canceled)
+			assert.False(t, seamIsAbort(c.failure()), "a cancel is not a refusal")
+			if call, ok := c.native().(*hooks.ToolCall); ok {
+				assert.Nil(t, call.Blocked)
+				assert.True(t, call.Ran())
+				assert.NotContains(t, call.Result, "blocked")
+				assert.NotContains(t, call.Result, "not run")
+				assert.NotEmpty(t, call.Result)
+			}
+			return nil
+		})
+		err := d.run(ctx, d.fresh(), func(ctx context.Context, _ seamContext) error {
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if d.tool {
+			assert.NoError(t, err)
+		} else {
+			assert.Equal(t, context.Canceled, err)
+		}
+		assert.Equal(t, 1, fired)
+	})
+}
+
+func seamIsAbort(err error) bool {
+	_, is := errors.AsType[*hooks.HookAborted](err)
+	return is
+}
+
+func TestWhatABodyFinishedIsKeptThoughTheContextIsDone(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		for _, late := range []string{"in the body", "in the post hooks"} {
+			ctx, cancel := context.WithCancel(ctx)
+			scope := hooks.NewRegistry()
+			d.onPost(scope, func(context.Context, seamContext) error { cancel(); return nil })
+			c := d.fresh()
+			err := d.run(hooks.WithScope(ctx, scope), c, func(_ context.Context, c seamContext) error {
+				switch c := c.native().(type) {
+				case *hooks.Execution:
+					c.Output = "done"
+				case *hooks.Step:
+					c.Output = "done"
+				case *hooks.ModelCall:
+					c.Response = "done"
+				case *hooks.ToolCall:
+					c.Result, c.RawResult = "done", 42
+				}
+				if late == "in the body" {
+					cancel()
+				}
+				return nil
+			})
+			assert.NoError(t, err, late)
+			assert.NoError(t, c.failure(), late)
+			switch c := c.native().(type) {
+			case *hooks.Execution:
+				assert.Equal(t, "done", c.Output, late)
+				assert.Equal(t, hooks.StatusCompleted, c.Status, late)
+			case *hooks.Step:
+				assert.Equal(t, "done", c.Output, late)
+			case *hooks.ModelCall:
+				assert.Equal(t, "done", c.Response, late)
+			case *hooks.ToolCall:
+				assert.Equal(t, "done", c.Result, late)
+				assert.Equal(t, 42, c.RawResult, late)
+				assert.True(t, c.Ran(), late)
+				assert.False(t, c.IsError(), late)
+			}
+		}
+	})
+}
+
+// A hook that could not decide in time must not be taken for a yes.
+func TestBodyIsSkippedWhenAPreHookOutlastsTheDeadline(t *testing.T) {
+	t.Parallel()
+	wait := func(ctx context.Context, _ seamContext) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	deaf := func(context.Context, seamContext) error {
+		<-time.After(time.Second)
+		return nil
+	}
+	for _, d := range seamDrivers() {
+		for name, hook := range map[string]seamFunc{"waits for ctx": wait, "is deaf": deaf} {
+			t.Run(d.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					ctx, r := seamScope(t)
+					d.onPre(r, hook)
+					ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+					defer cancel()
+					err := d.run(ctx, d.fresh(), func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
+					assert.Equal(t, context.DeadlineExceeded, err)
+				})
+			})
+		}
+		t.Run(d.name+" guard", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, r := seamScope(t)
+				d.onPre(r, wait, hooks.AsGuard())
+				ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+				defer cancel()
+				c := d.fresh()
+				err := d.run(ctx, c, func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
+				if call, ok := c.native().(*hooks.ToolCall); ok {
+					require.NotNil(t, call.Blocked)
+					err = call.Blocked
+				}
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+			})
+		})
+	}
+}
+
+// seamTrap is an error of somebody else's whose methods panic.
+type seamTrap struct{ unwrap, is, text bool }
+
+func (e *seamTrap) Error() string {
+	if e.text {
+		panic("Error")
+	}
+	return "trap"
+}
+
+func (e *seamTrap) Unwrap() error {
+	if e.unwrap {
+		panic("Unwrap")
+	}
+	return nil
+}
+
+func (e *seamTrap) Is(error) bool {
+	if e.is {
+		panic("Is")
+	}
+	return false
+}
+
+func seamTraps() map[string]error {
+	return map[string]error{"Unwrap": &seamTrap{unwrap: true}, "Is": &seamTrap{is: true}, "Error": &seamTrap{text: true}}
+}
+
+func TestSeamsSurviveABodysErrorWhoseMethodsPanic(t *testing.T) {
+	t.Parallel()
+	for name, trap := range seamTraps() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+				posts := 0
+				d.onPost(r, func(context.Context, seamContext) error { posts++; return hooks.Abort("no") })
+				c := d.fresh()
+				exit := seamLeave(t, func() error {
+					return d.run(ctx, c, func(context.Context, seamContext) error { return trap })
+				})
+				assert.Nil(t, exit.value)
+				assert.Equal(t, 1, posts)
+				assert.Same(t, trap, c.failure())
+				if d.tool {
+					assert.NoError(t, exit.err)
+				} else {
+					assert.Same(t, trap, exit.err)
+				}
+			})
+		})
+	}
+}
+
+func TestSeamsSurviveAGuardsErrorWhoseMethodsPanic(t *testing.T) {
+	t.Parallel()
+	for name, trap := range seamTraps() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
+				for at, register := range map[string]func(*hooks.Registry, seamFunc, ...hooks.Option){"pre": d.onPre, "post": d.onPost} {
+					r := hooks.NewRegistry()
+					register(r, func(context.Context, seamContext) error { return trap }, hooks.AsGuard())
+					c := d.fresh()
+					exit := seamLeave(t, func() error { return d.run(hooks.WithScope(ctx, r), c, seamProceed) })
+					assert.Nil(t, exit.value, at)
+					err := exit.err
+					if call, ok := c.native().(*hooks.ToolCall); ok {
+						assert.NoError(t, err, at)
+						if !assert.NotNil(t, call.Blocked, at) {
+							continue
+						}
+						err = call.Blocked
+						assert.Contains(t, call.Result, "a guard failed", at)
+					}
+					abort, ok := err.(*hooks.HookAborted)
+					if assert.True(t, ok, at) {
+						assert.Same(t, trap, abort.Err, at)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestSeamsSurviveAGuardsErrorWhoseMethodsPanicAfterAFailure(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("disk full")
+	for name, trap := range seamTraps() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+				d.onPost(r, func(context.Context, seamContext) error { return trap }, hooks.AsGuard())
+				for what, err := range map[string]error{"failure": failure, "interrupt": hooks.PassThrough(failure)} {
+					exit := seamLeave(t, func() error {
+						return d.run(ctx, d.fresh(), func(context.Context, seamContext) error { return err })
+					})
+					assert.Nil(t, exit.value, what)
+					if !d.tool || what == "interrupt" {
+						assert.Same(t, failure, exit.err, what)
+					}
+				}
+			})
+		})
+	}
+}
+
+// There recover returns nil, as it does where nothing has panicked.
+func TestBodyPanicWithNilIsAPanicUnderTheOldRuleToo(t *testing.T) {
+	const (
+		variable = "HOOKS_TEST_PANICNIL"
+		passed   = "passed: "
+	)
+	if os.Getenv(variable) == "" {
+		t.Parallel()
+		out := seamInChild(t, variable+"=1", "GODEBUG=panicnil=1")
+		for _, seam := range []string{"RunExecution", "RunStep", "RunModel", "RunTool", "Run"} {
+			assert.Contains(t, out, passed+seam+"\n")
+		}
+		return
+	}
+	for _, d := range seamDrivers() {
+		r := hooks.NewRegistry()
+		posts := 0
+		d.onPost(r, func(context.Context, seamContext) error { posts++; panic(nil) })
+		c := d.fresh()
+		returned := false
+		func() {
+			defer func() { _ = recover() }()
+			_ = d.run(hooks.WithScope(t.Context(), r), c, func(context.Context, seamContext) error { panic(nil) })
+			returned = true
+		}()
+		if _, ok := c.failure().(*hooks.PanicError); ok && posts == 1 && returned == d.tool {
+			fmt.Println(passed + d.name)
+		}
+	}
+}
+
+func TestHookErrorsOfAnyKindLetTheBodyRun(t *testing.T) {
+	t.Parallel()
+	var none *hooks.HookAborted
+	for name, hook := range map[string]seamFunc{
+		"error":       func(context.Context, seamContext) error { return errors.New("bug") },
+		"typed nil":   func(context.Context, seamContext) error { return none },
+		"panic":       func(context.Context, seamContext) error { panic("bug") },
+		"panic nil":   func(context.Context, seamContext) error { panic(nil) },
+		"hostile":     func(context.Context, seamContext) error { return &seamTrap{unwrap: true, is: true, text: true} },
+		"marked":      func(context.Context, seamContext) error { return hooks.PassThrough(errors.New("bug")) },
+		"its own ctx": func(context.Context, seamContext) error { return context.Canceled },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+				d.onPre(r, hook)
+				d.onPost(r, hook)
+				ran := 0
+				c := d.fresh()
+				exit := seamLeave(t, func() error {
+					return d.run(ctx, c, func(context.Context, seamContext) error { ran++; return nil })
+				})
+				require.Equal(t, seamExit{}, exit)
+				assert.Equal(t, 1, ran)
+				assert.NoError(t, c.failure())
+			})
+		})
+	}
+}
+
+// deadlineWait takes d, or until ctx is done.
+func deadlineWait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// deadlineRefusal returns the abort of a seam, which a tool call keeps as its
+// own.
+func deadlineRefusal(t *testing.T, c seamContext, err error) *hooks.HookAborted {
+	t.Helper()
+	if call, ok := c.native().(*hooks.ToolCall); ok {
+		require.NoError(t, err)
+		require.NotNil(t, call.Blocked)
+		assert.True(t, call.IsError())
+		assert.NotContains(t, call.Result, "deadline")
+		assert.NotContains(t, call.Result, "hunter2")
+		return call.Blocked
+	}
+	return aborted(t, err)
+}
+
+func TestAHookThatRunsOutOfTimeIsPassedOverOrRefusesAtEachSeam(t *testing.T) {
+	t.Parallel()
+	obeys := func(ctx context.Context, _ seamContext) error { return deadlineWait(ctx, time.Hour) }
+	ignores := func(context.Context, seamContext) error {
+		<-time.After(3 * time.Second)
+		return nil
+	}
+	for _, d := range seamDrivers() {
+		for _, tt := range []struct {
+			name   string
+			hook   seamFunc
+			takes  time.Duration
+			opts   []hooks.Option
+			closed bool
+		}{
+			{"hook that obeys", obeys, time.Second, nil, false},
+			{"hook that ignores ctx", ignores, 3 * time.Second, nil, false},
+			{"fail-closed hook that obeys", obeys, time.Second, []hooks.Option{hooks.WithFailClosed()}, true},
+			{"fail-closed hook that ignores ctx", ignores, 3 * time.Second, []hooks.Option{hooks.WithFailClosed()}, true},
+			{"guard that obeys", obeys, time.Second, []hooks.Option{hooks.AsGuard()}, true},
+			{"guard that ignores ctx", ignores, 3 * time.Second, []hooks.Option{hooks.AsGuard()}, true},
+		} {
+			for _, at := range []string{"pre", "post"} {
+				t.Run(fmt.Sprintf("%s/%s/%s", d.name, at, tt.name), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						r := hooks.NewRegistry()
+						on := d.onPre
+						if at == "post" {
+							on = d.onPost
+						}
+						on(r, tt.hook, append(tt.opts, hooks.WithTimeout(time.Second), hooks.WithName("limit"))...)
+						bodies, posts := 0, 0
+						outer := hooks.NewRegistry() // whose hooks run first
+						d.onPost(outer, func(ctx context.Context, _ seamContext) error {
+							posts++
+							_, ok := ctx.Deadline()
+							assert.False(t, ok, "the time of one hook is not that of another")
+							return nil
+						})
+						ctx := hooks.WithScope(hooks.WithScope(t.Context(), outer), r)
+						start := time.Now()
+						c := d.fresh()
+						err := d.run(ctx, c, func(ctx context.Context, c seamContext) error {
+							bodies++
+							if call, ok := c.native().(*hooks.ToolCall); ok {
+								call.Result = "hunter2"
+							}
+							return ctx.Err()
+						})
+						assert.Equal(t, tt.takes, time.Since(start))
+						refused := tt.closed && at == "pre"
+						assert.Equal(t, !refused, bodies == 1)
+						assert.Equal(t, !refused || d.tool, posts == 1)
+						if !tt.closed {
+							require.NoError(t, err)
+							require.NoError(t, c.failure())
+							return
+						}
+						abort := deadlineRefusal(t, c, err)
+						assert.ErrorIs(t, abort, context.DeadlineExceeded)
+						assert.Equal(t, "limit failed", abort.Reason)
+						assert.Equal(t, "limit", abort.Source)
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestAHookUnderATimeoutSeesWhyItsCallerWasCancelled(t *testing.T) {
+	t.Parallel()
+	why := errors.New("the user left")
+	for name, opts := range map[string][]hooks.Option{"hook": nil, "guard": {hooks.AsGuard()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, r := newRun(t)
+				ctx, cancel := context.WithCancelCause(ctx)
+				time.AfterFunc(time.Second, func() { cancel(why) })
+				hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+					err := deadlineWait(ctx, time.Minute)
+					assert.Equal(t, context.Canceled, err)
+					assert.Equal(t, why, context.Cause(ctx))
+					return err
+				}, append(opts, hooks.In(r), hooks.WithTimeout(time.Hour))...)
+				start := time.Now()
+				err := hooks.RunStep(ctx, &hooks.Step{}, func(context.Context, *hooks.Step) error { t.Error("the body ran"); return nil })
+				assert.ErrorIs(t, err, context.Canceled)
+				assert.Equal(t, time.Second, time.Since(start))
+			})
+		})
+	}
+}
+
+// A post hook of a cancelled run has the whole of its time.
+func TestATimeoutAfterACancelStartsAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		written := false
+		hooks.On(hooks.ExecutionEnd, func(ctx context.Context, x *hooks.Execution) error {
+			assert.Equal(t, hooks.StatusFailed, x.Status)
+			written = deadlineWait(ctx, 4*time.Second) == nil
+			return nil
+		}, hooks.In(r), hooks.WithTimeout(5*time.Second))
+		start := time.Now()
+		err := hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		assert.Equal(t, context.DeadlineExceeded, err)
+		assert.True(t, written)
+		assert.Equal(t, 5*time.Second, time.Since(start))
+	})
+}
+
+// deadlineOddCtx is a legal ctx on which == panics.
+type deadlineOddCtx struct {
+	context.Context
+	labels map[string]string
+}
+
+func TestSeamsTakeAContextThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		posts := 0
+		d.onPre(r, seamProceed)
+		d.onPost(r, func(context.Context, seamContext) error { posts++; return nil })
+		ctx, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		exit := seamLeave(t, func() error {
+			return d.run(deadlineOddCtx{Context: ctx, labels: map[string]string{}}, d.fresh(), seamProceed)
+		})
+		assert.Equal(t, seamExit{}, exit)
+		assert.Equal(t, 1, posts)
+	})
+}
+
+// seamContext is the context of any seam, as far as all of them are alike.
+type seamContext interface {
+	Put(key, value any)
+	Get(key any) (any, bool)
+	who() *hooks.Caller
+	failure() error
+	native() any
+}
+
+type (
+	seamExecution struct{ *hooks.Execution }
+	seamStep      struct{ *hooks.Step }
+	seamModel     struct{ *hooks.ModelCall }
+	seamTool      struct{ *hooks.ToolCall }
+	seamCustom    struct{ *seamOwn }
+)
+
+func (c seamExecution) who() *hooks.Caller { return &c.Caller }
+func (c seamExecution) failure() error     { return c.Err }
+func (c seamExecution) native() any        { return c.Execution }
+func (c seamStep) who() *hooks.Caller      { return &c.Caller }
+func (c seamStep) failure() error          { return c.Err }
+func (c seamStep) native() any             { return c.Step }
+func (c seamModel) who() *hooks.Caller     { return &c.Caller }
+func (c seamModel) failure() error         { return c.Err }
+func (c seamModel) native() any            { return c.ModelCall }
+func (c seamTool) who() *hooks.Caller      { return &c.Caller }
+func (c seamTool) failure() error          { return c.Err }
+func (c seamTool) native() any             { return c.ToolCall }
+func (c seamCustom) who() *hooks.Caller    { return &c.Caller }
+func (c seamCustom) failure() error        { return c.Err }
+func (c seamCustom) native() any           { return c.seamOwn }
+
+// seamOwn is the context of a framework's own pair of points.
+type seamOwn struct {
+	hooks.Caller
+	hooks.Values
+	Err error
+}
+
+func (o *seamOwn) SetHookError(err error) { o.Err = err }
+
+var (
+	seamBefore = hooks.Define[seamOwn]("seamtest.before")
+	seamAfter  = hooks.Define[seamOwn]("seamtest.after")
+)
+
+type (
+	seamFunc = func(context.Context, seamContext) error
+	seamEnd  = func(error) error
+)
+
+// seamDriver drives one seam in one of its forms, so that all of them are held
+// to the same rules. Its pre and post are the outermost points of the seam.
+type seamDriver struct {
+	name      string
+	tool      bool // turns refusals and failures into results
+	pre, post hooks.InterceptionPoint
+	fresh     func() seamContext
+	onPre     func(*hooks.Registry, seamFunc, ...hooks.Option)
+	onPost    func(*hooks.Registry, seamFunc, ...hooks.Option)
+	run       func(context.Context, seamContext, seamFunc) error
+	begin     func(context.Context, seamContext) (context.Context, seamEnd, error) // nil where there is no such form
+}
+
+// seamDrivers returns every seam in every form.
+func seamDrivers() []seamDriver {
+	var all []seamDriver
+	for _, run := range []seamDriver{
+		seamDriverOf("RunExecution", hooks.ExecutionStart, hooks.ExecutionEnd,
+			func() *hooks.Execution { return &hooks.Execution{} },
+			func(x *hooks.Execution) seamContext { return seamExecution{x} },
+			hooks.RunExecution, hooks.BeginExecution),
+		seamDriverOf("RunStep", hooks.PreStep, hooks.PostStep,
+			func() *hooks.Step { return &hooks.Step{Kind: hooks.StepTask, Name: "plan"} },
+			func(s *hooks.Step) seamContext { return seamStep{s} },
+			hooks.RunStep, hooks.BeginStep),
+		seamDriverOf("RunModel", hooks.PreModelCall, hooks.PostModelCall,
+			func() *hooks.ModelCall { return &hooks.ModelCall{Model: "m"} },
+			func(m *hooks.ModelCall) seamContext { return seamModel{m} },
+			hooks.RunModel, hooks.BeginModel),
+		seamDriverOf("RunTool", hooks.PreToolCall, hooks.PostToolCall,
+			func() *hooks.ToolCall { return &hooks.ToolCall{Name: "search"} },
+			func(t *hooks.ToolCall) seamContext { return seamTool{t} },
+			hooks.RunTool, hooks.BeginTool),
+		seamDriverOf("Run", seamBefore, seamAfter,
+			func() *seamOwn { return &seamOwn{} },
+			func(o *seamOwn) seamContext { return seamCustom{o} },
+			func(ctx context.Context, o *seamOwn, body func(context.Context, *seamOwn) error) error {
+				return hooks.Run(ctx, seamBefore, seamAfter, o, body)
+			}, nil),
+	} {
+		run.tool = run.pre == hooks.PreToolCall.Name()
+		all = append(all, run)
+		if run.begin == nil {
+			continue
+		}
+		begin := run
+		begin.name = "Begin" + run.name[len("Run"):]
+		begin.run = begin.runByHalves
+		all = append(all, begin)
+	}
+	return all
+}
+
+// seamFailing returns the seams out of which a failure of the body comes.
+func seamFailing() []seamDriver {
+	var some []seamDriver
+	for _, d := range seamDrivers() {
+		if !d.tool {
+			some = append(some, d)
+		}
+	}
+	return some
+}
+
+func seamDriverOf[C any](
+	name string, pre, post hooks.Point[C], fresh func() *C, wrap func(*C) seamContext,
+	run func(context.Context, *C, func(context.Context, *C) error) error,
+	begin func(context.Context, *C) (context.Context, func(error) error, error),
+) seamDriver {
+	native := func(fn seamFunc) hooks.Func[C] {
+		return func(ctx context.Context, c *C) error { return fn(ctx, wrap(c)) }
+	}
+	d := seamDriver{
+		name: name, pre: pre.Name(), post: post.Name(),
+		fresh: func() seamContext { return wrap(fresh()) },
+		onPre: func(r *hooks.Registry, fn seamFunc, opts ...hooks.Option) {
+			hooks.On(pre, native(fn), append(opts, hooks.In(r))...)
+		},
+		onPost: func(r *hooks.Registry, fn seamFunc, opts ...hooks.Option) {
+			hooks.On(post, native(fn), append(opts, hooks.In(r))...)
+		},
+		run: func(ctx context.Context, c seamContext, body seamFunc) error {
+			return run(ctx, c.native().(*C), native(body))
+		},
+	}
+	if begin != nil {
+		d.begin = func(ctx context.Context, c seamContext) (context.Context, seamEnd, error) {
+			return begin(ctx, c.native().(*C))
+		}
+	}
+	return d
+}
+
+// runByHalves is the Run form as a middleware makes it of the Begin form.
+func (d seamDriver) runByHalves(ctx context.Context, c seamContext, body seamFunc) (err error) {
+	ctx, end, err := d.begin(ctx, c)
+	if err != nil {
+		return err
+	}
+	switch c := c.native().(type) {
+	case *hooks.ToolCall:
+		if !c.ShouldRun() {
+			return end(nil)
+		}
+	case *hooks.ModelCall:
+		if c.Answered() {
+			return end(nil)
+		}
+	}
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		value := recover()
+		if value == nil {
+			_ = end(hooks.ErrGoexit)
+			return
+		}
+		err = end(&hooks.PanicError{Value: value})
+		if !d.tool {
+			panic(value)
+		}
+	}()
+	err = body(ctx, c)
+	returned = true
+	return end(err)
+}
+
+// seamEach runs a parallel subtest for each of the drivers, with a registry that
+// is active in ctx.
+func seamEach(t *testing.T, drivers []seamDriver, test func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver)) {
+	t.Helper()
+	for _, d := range drivers {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := seamScope(t)
+			test(t, ctx, r, d)
+		})
+	}
+}
+
+// seamScope returns a ctx with a registry of the test's own.
+func seamScope(t *testing.T) (context.Context, *hooks.Registry) {
+	t.Helper()
+	r := hooks.NewRegistry()
+	return hooks.WithScope(t.Context(), r), r
+}
+
+// seamExit is how a function was left.
+type seamExit struct {
+	err    error // what it returned
+	value  any   // what it panicked with
+	exited bool  // its goroutine was ended
+}
+
+// seamPatience is how long nothing here ever takes.
+const seamPatience = 30 * time.Second
+
+// seamLeave runs fn in a goroutine of its own and tells how it was left.
+func seamLeave(t *testing.T, fn func() error) seamExit {
+	t.Helper()
+	left := make(chan seamExit, 1)
+	go func() {
+		var exit seamExit
+		returned := false
+		defer func() {
+			if !returned {
+				exit.value = recover()
+				exit.exited = exit.value == nil
+			}
+			left <- exit
+		}()
+		exit.err = fn()
+		returned = true
+	}()
+	select {
+	case exit := <-left:
+		return exit
+	case <-time.After(seamPatience):
+		t.Fatal("the seam hangs")
+		return seamExit{}
+	}
+}
+
+// seamInChild runs the test that calls it in another process, with env added
+// to its environment, and returns what it printed.
+func seamInChild(t *testing.T, env ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	name, _, _ := strings.Cut(t.Name(), "/")
+	child := exec.CommandContext(t.Context(), self, "-test.run=^"+name+"$", "-test.timeout=60s")
+	child.Env = append(os.Environ(), env...)
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+func seamProceed(context.Context, seamContext) error { return nil }

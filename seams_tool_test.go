@@ -1,3 +1,6 @@
+// The seams around tool calls: what the model reads after a refusal, a failure or a
+// panic, answers and edits, and calls that run in parallel.
+
 package hooks_test
 
 import (
@@ -5,13 +8,215 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
 )
+
+func TestSubAgentsAbortReachesTheModelWithoutItsSource(t *testing.T) {
+	t.Parallel()
+	inner := &hooks.HookAborted{Reason: "over budget", Source: "internal/policy.go:12", Point: "pre_step"}
+	for name, err := range map[string]error{"bare": inner, "wrapped": fmt.Errorf("sub-agent: %w", inner)} {
+		call := &hooks.ToolCall{Name: "delegate"}
+		require.NoError(t, hooks.RunTool(t.Context(), call, func(context.Context, *hooks.ToolCall) error { return err }))
+		assert.Contains(t, call.Result, "over budget", name)
+		assert.NotContains(t, call.Result, "policy.go", name)
+		assert.Equal(t, err, call.Err, name)
+	}
+	silent := &hooks.ToolCall{Name: "delegate"}
+	require.NoError(t, hooks.RunTool(t.Context(), silent, func(context.Context, *hooks.ToolCall) error { return &hooks.HookAborted{Source: "x"} }))
+	assert.Equal(t, "Tool delegate failed", silent.Result)
+}
+
+func TestInterruptInANestThatIsTooDeepIsNotLost(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	errInterrupt := errors.New("interrupt")
+	hooks.On(hooks.PostToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+		return hooks.RunTool(ctx, &hooks.ToolCall{Name: "again"}, seamReturns("ok"))
+	}, hooks.In(r))
+	err := hooks.RunTool(hooks.WithScope(t.Context(), r), &hooks.ToolCall{Name: "first"}, func(context.Context, *hooks.ToolCall) error {
+		return hooks.PassThrough(errInterrupt)
+	})
+	require.ErrorIs(t, err, errInterrupt)
+	require.ErrorIs(t, err, hooks.ErrTooDeep)
+}
+
+func TestResultIsEditedSinceTheBodyWhateverHooksDispatch(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PostToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+		if call.Result == "secret" {
+			call.Result = "***"
+			return hooks.Dispatch(ctx, hooks.PostToolCall, call)
+		}
+		return nil
+	}, hooks.In(r))
+	call := &hooks.ToolCall{Name: "read"}
+	require.NoError(t, hooks.RunTool(hooks.WithScope(t.Context(), r), call, seamReturns("secret")))
+	assert.True(t, call.ResultEdited())
+}
+
+func TestUnreadableArgumentsAreKnownToHooksUntilTheModelWasTold(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	var seen []error
+	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		seen = append(seen, call.ArgumentsError())
+		return nil
+	}, hooks.In(r))
+	call := &hooks.ToolCall{Name: "pay"}
+	want := call.SetArguments("[]")
+	require.Error(t, want)
+	require.NoError(t, hooks.RunTool(hooks.WithScope(t.Context(), r), call, seamReturns("paid")))
+	assert.Equal(t, []error{want}, seen)
+	assert.NoError(t, call.ArgumentsError())
+}
+
+func TestTextOfAResultIsThatOfAllItsParts(t *testing.T) {
+	t.Parallel()
+	call := &hooks.ToolCall{Result: "a", Parts: []hooks.Part{{Kind: "text", Text: "b"}, {Kind: "image"}, {Kind: "text", Text: "c"}}}
+	assert.Equal(t, "abc", call.Text())
+	assert.Equal(t, "only", (&hooks.ToolCall{Result: "only"}).Text())
+}
+
+func TestPanicWithAnErrorWhoseMethodsPanicIsATools(t *testing.T) {
+	t.Parallel()
+	for name, trap := range seamTraps() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
+				call := &hooks.ToolCall{Name: "fetch"}
+				exit := seamLeave(t, func() error {
+					return run(ctx, call, func(context.Context, *hooks.ToolCall) error { panic(trap) })
+				})
+				assert.Equal(t, seamExit{}, exit)
+				assert.Equal(t, "Tool fetch panicked", call.Result)
+			})
+		})
+	}
+}
+
+// The goroutine is lost, but whoever looks at the call afterwards must not
+// find a hole, nor a result that no guard has passed.
+func TestHookThatEndsTheGoroutineLeavesAToolCallWithAResult(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
+		for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
+			r := hooks.NewRegistry()
+			seamOnTool(r, at, func(context.Context, *hooks.ToolCall) error { runtime.Goexit(); return nil }, hooks.AsGuard())
+			call := &hooks.ToolCall{Name: "fetch"}
+			exit := seamLeave(t, func() error { return run(hooks.WithScope(ctx, r), call, seamReturns("hunter2")) })
+			assert.True(t, exit.exited, at.Name())
+			assert.NotEmpty(t, call.Result, at.Name())
+			assert.NotContains(t, call.Result, "hunter2", at.Name())
+			assert.True(t, call.IsError(), at.Name())
+		}
+	})
+}
+
+func TestBodyThatEndsItsGoroutineLeavesAToolCallWithAResult(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
+		call := &hooks.ToolCall{Name: "fetch"}
+		exit := seamLeave(t, func() error {
+			return run(ctx, call, func(context.Context, *hooks.ToolCall) error { runtime.Goexit(); return nil })
+		})
+		assert.True(t, exit.exited)
+		assert.Same(t, hooks.ErrGoexit, call.Err)
+		assert.NotEmpty(t, call.Result)
+		assert.True(t, call.Ran())
+	})
+}
+
+func TestParallelToolCallsEndWithTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
+		defer cancel()
+		var posts atomic.Int64
+		hooks.On(hooks.PostToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+			posts.Add(1)
+			assert.NoError(t, ctx.Err())
+			return nil
+		}, hooks.In(r))
+		calls := make([]*hooks.ToolCall, 6)
+		for i := range calls {
+			calls[i] = &hooks.ToolCall{Name: fmt.Sprint("tool_", i)}
+		}
+		start := time.Now()
+		err := hooks.RunTools(ctx, calls, 2, func(ctx context.Context, c *hooks.ToolCall) error {
+			if err := deadlineWait(ctx, time.Second); err != nil {
+				return err
+			}
+			c.Result = "done"
+			return nil
+		})
+		assert.Equal(t, context.DeadlineExceeded, err)
+		assert.Equal(t, 1500*time.Millisecond, time.Since(start))
+		assert.EqualValues(t, 4, posts.Load(), "two that finished and two that were interrupted")
+		var done, interrupted, unstarted int
+		for _, c := range calls {
+			switch {
+			case c.Result == "done" && c.Err == nil && c.Ran():
+				done++
+			case c.Ran() && errors.Is(c.Err, context.DeadlineExceeded) && c.Result != "":
+				interrupted++
+			case !c.Ran() && c.Err == context.DeadlineExceeded && c.Result == "Tool was not run: cancelled":
+				unstarted++
+			}
+		}
+		assert.Equal(t, []int{2, 2, 2}, []int{done, interrupted, unstarted})
+	})
+}
+
+// deadlinePerson answers late.
+type deadlinePerson struct{ after time.Duration }
+
+func (p deadlinePerson) RequestInput(ctx context.Context, _, _ string) (string, error) {
+	if err := deadlineWait(ctx, p.after); err != nil {
+		return "", err
+	}
+	return "yes", nil
+}
+
+func TestAnApprovalThatNobodyGivesInTimeRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		after   time.Duration
+		allowed bool
+	}{{59 * time.Second, true}, {61 * time.Second, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, r := newRun(t)
+			ctx = hooks.WithHumanInput(ctx, deadlinePerson{tt.after})
+			hooks.On(hooks.PreToolCall, func(ctx context.Context, c *hooks.ToolCall) error {
+				answer, err := c.RequestHumanInput(ctx, "Delete?", "yes or no:")
+				if err == nil && answer != "yes" {
+					err = hooks.Abort("the operator refused")
+				}
+				return err
+			}, hooks.In(r), hooks.AsGuard(), hooks.WithTimeout(time.Minute), hooks.WithName("approval"))
+			call := &hooks.ToolCall{Name: "delete"}
+			start := time.Now()
+			require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return nil }))
+			assert.Equal(t, min(tt.after, time.Minute), time.Since(start))
+			assert.Equal(t, tt.allowed, call.Ran())
+			if !tt.allowed {
+				assert.ErrorIs(t, call.Blocked, context.DeadlineExceeded)
+				assert.Equal(t, "Tool execution blocked by hook. Tool: delete. Reason: approval failed", call.Result)
+			}
+		})
+	}
+}
 
 type (
 	seamToolFunc = func(context.Context, *hooks.ToolCall) error
@@ -374,4 +579,658 @@ func TestRefusalOfANestedCallIsNamedInTheOuterOne(t *testing.T) {
 		assert.ErrorContains(t, call.Err, "delegated rm")
 		assert.Nil(t, call.Blocked, "the outer call itself was not blocked")
 	})
+}
+
+func TestInputEditsOfAnyKindReachTheTool(t *testing.T) {
+	t.Parallel()
+	for name, hook := range map[string]seamToolFunc{
+		"in place": func(_ context.Context, call *hooks.ToolCall) error { call.Input["path"] = "/tmp"; return nil },
+		"a new map": func(_ context.Context, call *hooks.ToolCall) error {
+			call.Input = map[string]any{"path": "/tmp"}
+			return nil
+		},
+		"arguments": func(_ context.Context, call *hooks.ToolCall) error { return call.SetArguments(`{"path":"/tmp"}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				seamOnTool(r, hooks.PreToolCall, hook)
+				var seen map[string]any
+				call := &hooks.ToolCall{Name: "ls"}
+				require.NoError(t, run(ctx, call, func(_ context.Context, call *hooks.ToolCall) error { seen = call.Input; return nil }))
+				assert.Equal(t, map[string]any{"path": "/tmp"}, seen)
+				assert.Equal(t, seen, call.Input)
+			})
+		})
+	}
+}
+
+func TestBothPointsFireForAToolThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	unknown := errors.New("no such tool")
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		var log []string
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			log = append(log, "pre "+call.Name)
+			assert.Nil(t, call.Tool)
+			assert.NotNil(t, call.Input)
+			return nil
+		})
+		seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			log = append(log, "post "+call.Name)
+			assert.Nil(t, call.Tool)
+			assert.ErrorIs(t, call.Err, unknown)
+			return nil
+		})
+		call := &hooks.ToolCall{Name: "browser_fill"}
+		require.NoError(t, run(ctx, call, func(context.Context, *hooks.ToolCall) error { return unknown }))
+		assert.Equal(t, []string{"pre browser_fill", "post browser_fill"}, log)
+		assert.ErrorIs(t, call.Err, unknown)
+		assert.Equal(t, "no such tool", call.Result)
+	})
+}
+
+func TestPreHookMayRepairTheNameOfATool(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error { call.Name = "fill"; return nil })
+		var posts []string
+		seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error { posts = append(posts, call.Name); return nil })
+		require.NoError(t, run(ctx, &hooks.ToolCall{Name: "browser_fill"}, func(_ context.Context, call *hooks.ToolCall) error {
+			assert.Equal(t, "fill", call.Name)
+			return nil
+		}))
+		assert.Equal(t, []string{"fill"}, posts, "what ran, not what was asked for")
+	})
+}
+
+func TestGuardJudgesWhatIsReallyRun(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			if call.Name != "read" || call.Input["path"] == "/etc/shadow" {
+				return hooks.Abort("only read, and not that")
+			}
+			return nil
+		}, hooks.AsGuard())
+		inner := hooks.NewRegistry()
+		seamOnTool(inner, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			call.Input["path"] = "/etc/shadow"
+			return nil
+		})
+		call := &hooks.ToolCall{Name: "read", Input: map[string]any{"path": "/tmp/a"}}
+		require.NoError(t, run(hooks.WithScope(ctx, inner), call, func(context.Context, *hooks.ToolCall) error {
+			t.Error("the swapped call ran")
+			return nil
+		}))
+		assert.NotNil(t, call.Blocked)
+		assert.Equal(t, "/etc/shadow", call.Input["path"], "what was judged stays visible")
+	})
+}
+
+func TestRawResultIsUntouchedByAReplacedResult(t *testing.T) {
+	t.Parallel()
+	type answer struct{ N int }
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		raw := &answer{7}
+		var before string
+		var outcome hooks.Outcome
+		r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) { outcome = ev.Outcome })
+		seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			before, call.Result = call.Result, "seven"
+			return nil
+		})
+		call := &hooks.ToolCall{Name: "count"}
+		require.NoError(t, run(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+			call.Result, call.RawResult = "7", raw
+			return nil
+		}))
+		assert.Equal(t, "7", before, "a hook gets a text")
+		assert.Equal(t, "seven", call.Result)
+		assert.Same(t, raw, call.RawResult)
+		assert.Equal(t, hooks.OutcomeModified, outcome)
+	})
+}
+
+func TestHooksThatOnlyWatchLeaveTheRawResultAsItIs(t *testing.T) {
+	t.Parallel()
+	for watchers := range 3 {
+		t.Run(fmt.Sprint(watchers), func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				for range watchers {
+					seamOnTool(r, hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error { return nil })
+				}
+				raw := []hooks.ToolRequest{{ID: "1", Name: "a", Arguments: "{}"}}
+				call := &hooks.ToolCall{Name: "plan"}
+				require.NoError(t, run(ctx, call, func(_ context.Context, call *hooks.ToolCall) error { call.RawResult = raw; return nil }))
+				assert.Equal(t, raw, call.RawResult)
+				assert.Empty(t, call.Result)
+				assert.False(t, call.ResultEdited())
+			})
+		})
+	}
+}
+
+func TestFinishedToolIsNeverRunAgainBecauseOfAPostHook(t *testing.T) {
+	t.Parallel()
+	for name, hook := range map[string]seamToolFunc{
+		"panics":  func(context.Context, *hooks.ToolCall) error { panic("bug") },
+		"fails":   func(context.Context, *hooks.ToolCall) error { return errors.New("bug") },
+		"refuses": func(context.Context, *hooks.ToolCall) error { return hooks.Abort("no") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				seamOnTool(r, hooks.PostToolCall, hook)
+				charges := 0
+				call := &hooks.ToolCall{Name: "charge"}
+				for range 3 {
+					if err := run(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+						charges++
+						call.Result, call.RawResult = "charged", "receipt"
+						return nil
+					}); err == nil {
+						break
+					}
+				}
+				assert.Equal(t, 1, charges)
+				assert.True(t, call.Ran())
+				assert.Equal(t, "receipt", call.RawResult)
+				if name != "refuses" {
+					assert.Equal(t, "charged", call.Result)
+					assert.False(t, call.IsError())
+				}
+			})
+		})
+	}
+}
+
+func TestAnsweredToolIsNotRun(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"from the cache", ""} {
+		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				later, posts := 0, 0
+				seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error { call.Answer(answer); return nil })
+				seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+					later++
+					assert.True(t, call.Answered())
+					assert.Equal(t, answer, call.Result)
+					return nil
+				})
+				seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+					posts++
+					assert.True(t, call.Answered())
+					assert.Equal(t, answer, call.Result)
+					call.Result += "!"
+					return nil
+				})
+				call := &hooks.ToolCall{Name: "fetch"}
+				require.NoError(t, run(ctx, call, func(context.Context, *hooks.ToolCall) error { t.Error("the tool ran"); return nil }))
+				assert.Equal(t, 1, later)
+				assert.Equal(t, 1, posts)
+				assert.Equal(t, answer+"!", call.Result)
+				assert.True(t, call.Answered())
+				assert.False(t, call.Ran())
+				assert.False(t, call.IsError())
+			})
+		})
+	}
+}
+
+func TestAbortWinsOverAnAnswer(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			call.Answer("hunter2")
+			call.Parts = []hooks.Part{{Kind: "text", Text: "hunter2"}}
+			call.RawResult = "hunter2"
+			return nil
+		})
+		seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")), hooks.AsGuard())
+		call := &hooks.ToolCall{Name: "fetch"}
+		require.NoError(t, run(ctx, call, func(context.Context, *hooks.ToolCall) error { t.Error("the tool ran"); return nil }))
+		assert.Equal(t, "Tool execution blocked by hook. Tool: fetch. Reason: no", call.Result)
+		assert.Empty(t, call.Parts)
+		assert.Nil(t, call.RawResult, "a ready answer is dropped with the call that was vetoed")
+		assert.False(t, call.Answered())
+		assert.NotNil(t, call.Blocked)
+	})
+}
+
+// Only Answer makes a result before the tool: what else stands there is none.
+func TestResultWrittenBeforeTheToolIsNotTakenForItsOwn(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			call.Result, call.RawResult, call.Err = "stale", "stale", errors.New("stale")
+			call.Parts = []hooks.Part{{Kind: "text", Text: "stale"}}
+			return nil
+		})
+		call := &hooks.ToolCall{Name: "fetch"}
+		require.NoError(t, run(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+			assert.Empty(t, call.Result)
+			assert.Empty(t, call.Parts)
+			assert.Nil(t, call.RawResult)
+			return nil
+		}))
+		assert.NoError(t, call.Err)
+		assert.Empty(t, call.Result)
+	})
+}
+
+// A call is refused by a hook that says so, not by what it writes.
+func TestBlockedWrittenByAHookIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			call.Blocked = &hooks.HookAborted{Reason: "no"}
+			return nil
+		})
+		call := &hooks.ToolCall{Name: "fetch"}
+		require.NoError(t, run(ctx, call, seamReturns("page")))
+		if call.Ran() {
+			assert.Nil(t, call.Blocked, "a call that ran and whose result the model reads is not a blocked one")
+			assert.False(t, call.IsError())
+		} else {
+			assert.Contains(t, call.Result, "blocked by hook", "a call that was not run says so")
+		}
+	})
+}
+
+func TestFilteredHookDecidesAlikeOnEveryWayToATool(t *testing.T) {
+	t.Parallel()
+	type way = func(ctx context.Context, call *hooks.ToolCall) error
+	never := func(context.Context, *hooks.ToolCall) error { t.Error("the tool ran"); return nil }
+	for name, enter := range map[string]way{
+		"Dispatch": func(ctx context.Context, call *hooks.ToolCall) error {
+			return hooks.Dispatch(ctx, hooks.PreToolCall, call)
+		},
+		"RunTool": func(ctx context.Context, call *hooks.ToolCall) error { return hooks.RunTool(ctx, call, never) },
+		"RunTools": func(ctx context.Context, call *hooks.ToolCall) error {
+			return hooks.RunTools(ctx, []*hooks.ToolCall{call}, 1, never)
+		},
+		"Run": func(ctx context.Context, call *hooks.ToolCall) error {
+			return hooks.Run(ctx, hooks.PreToolCall, hooks.PostToolCall, call, never)
+		},
+		"BeginTool": func(ctx context.Context, call *hooks.ToolCall) error {
+			_, end, err := hooks.BeginTool(ctx, call)
+			assert.NoError(t, err)
+			assert.False(t, call.ShouldRun())
+			return end(nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := seamScope(t)
+			var events []hooks.HookDispatchedEvent
+			r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) { events = append(events, ev) })
+			seamOnTool(r, hooks.PreToolCall, seamRefuse(&hooks.HookAborted{Reason: "no", StopRun: true}),
+				hooks.WithTools("Delete File"), hooks.WithAgents("Researcher"), hooks.WithName("warden"))
+			err := enter(ctx, &hooks.ToolCall{Name: "delete_file", Caller: hooks.Caller{AgentRole: "Researcher"}})
+			abort, ok := errors.AsType[*hooks.HookAborted](err)
+			require.True(t, ok)
+			assert.Equal(t, "no", abort.Reason)
+			assert.Equal(t, "warden", abort.Source)
+			require.Len(t, events, 1)
+			ev := events[0]
+			ev.Duration, ev.Hooks[0].Duration = 0, 0
+			assert.Equal(t, hooks.HookDispatchedEvent{
+				Point: "pre_tool_call", Outcome: hooks.OutcomeAborted, HookCount: 1,
+				AbortReason: "no", AbortSource: "warden", AgentRole: "Researcher", ToolName: "delete_file",
+				Hooks: []hooks.HookRun{{Name: "warden", Outcome: hooks.OutcomeAborted}},
+			}, ev)
+		})
+	}
+}
+
+// seamCalls returns n calls named call-0, call-1 and so on.
+func seamCalls(n int) []*hooks.ToolCall {
+	calls := make([]*hooks.ToolCall, n)
+	for i := range calls {
+		calls[i] = &hooks.ToolCall{ID: fmt.Sprint(i), Name: fmt.Sprintf("call-%d", i), Input: map[string]any{"i": i}}
+	}
+	return calls
+}
+
+func TestParallelCallsKeepTheirInputsHooksAndResultsConcurrentSafe(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	ctx, r := seamScope(t)
+	var mu sync.Mutex
+	pre, post := map[string]int{}, map[string]int{}
+	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		mu.Lock()
+		pre[call.ID]++
+		mu.Unlock()
+		call.Put(key{}, call.ID)
+		call.Input["seen by"] = call.ID
+		return nil
+	})
+	seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		mu.Lock()
+		post[call.ID]++
+		mu.Unlock()
+		id, ok := call.Get(key{})
+		assert.True(t, ok)
+		assert.Equal(t, call.ID, id)
+		assert.Equal(t, call.ID, call.Input["seen by"])
+		call.Result += "!"
+		return nil
+	})
+	for _, limit := range []int{-1, 0, 1, 3, 100} {
+		clear(pre)
+		clear(post)
+		calls := seamCalls(64)
+		require.NoError(t, hooks.RunTools(ctx, calls, limit, func(_ context.Context, call *hooks.ToolCall) error {
+			call.Result = fmt.Sprint("result ", call.Input["i"])
+			return nil
+		}))
+		for i, call := range calls {
+			assert.Equal(t, fmt.Sprintf("result %d!", i), call.Result)
+			assert.Equal(t, 1, pre[call.ID])
+			assert.Equal(t, 1, post[call.ID])
+		}
+	}
+}
+
+func TestHooksOfParallelCallsRunConcurrently(t *testing.T) {
+	t.Parallel()
+	for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
+		ctx, r := seamScope(t)
+		const n = 8
+		var arrived sync.WaitGroup
+		arrived.Add(n)
+		seamOnTool(r, at, func(context.Context, *hooks.ToolCall) error {
+			arrived.Done()
+			arrived.Wait() // for all the others
+			return nil
+		})
+		exit := seamLeave(t, func() error { return hooks.RunTools(ctx, seamCalls(n), 0, seamReturns("ok")) })
+		assert.Equal(t, seamExit{}, exit)
+	}
+}
+
+func TestLimitBoundsTheCallsThatRunAtOnce(t *testing.T) {
+	t.Parallel()
+	var now, most atomic.Int64
+	require.NoError(t, hooks.RunTools(t.Context(), seamCalls(40), 3, func(context.Context, *hooks.ToolCall) error {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for {
+			m := most.Load()
+			if n <= m || most.CompareAndSwap(m, n) {
+				break
+			}
+		}
+		runtime.Gosched()
+		return nil
+	}))
+	assert.LessOrEqual(t, most.Load(), int64(3))
+	assert.Positive(t, most.Load())
+}
+
+func TestOneCallsFailureDoesNotTouchTheOthers(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")), hooks.WithTools("call-1"))
+	seamOnTool(r, hooks.PostToolCall, seamRefuse(hooks.Abort("secret")), hooks.WithTools("call-4"))
+	calls := seamCalls(6)
+	require.NoError(t, calls[5].SetArguments(`{}`))
+	require.Error(t, calls[5].SetArguments(`[]`))
+	require.NoError(t, hooks.RunTools(ctx, calls, 1, func(_ context.Context, call *hooks.ToolCall) error {
+		switch call.ID {
+		case "2":
+			return errors.New("disk full")
+		case "3":
+			panic("boom")
+		}
+		call.Result = "ok"
+		return nil
+	}))
+	results := make([]string, len(calls))
+	for i, call := range calls {
+		results[i] = call.Result
+		assert.Equal(t, i > 0, call.IsError(), call.Name)
+	}
+	assert.Equal(t, []string{
+		"ok",
+		"Tool execution blocked by hook. Tool: call-1. Reason: no",
+		"disk full",
+		"Tool call-3 panicked",
+		"Tool result withheld by hook. Tool: call-4. Reason: secret",
+		"Tool was not run: arguments must be one JSON object: found an array at byte 0",
+	}, results)
+}
+
+func TestNothingStartsAfterAnErrorThatStopsTheRun(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		stop error
+		want string
+	}{
+		"StopRun":                 {&hooks.HookAborted{Reason: "over budget", Source: "accounting", StopRun: true}, "Tool was not run: over budget"},
+		"StopRun with a message":  {&hooks.HookAborted{Reason: "over budget", Message: "Wait for the owner.", StopRun: true}, "Tool was not run: Wait for the owner."},
+		"StopRun without reasons": {&hooks.HookAborted{Source: "accounting", StopRun: true, Err: errors.New("secret")}, "Tool was not run: the run was stopped"},
+		"an interrupt":            {hooks.PassThrough(errors.New("secret")), "Tool was not run: the run was stopped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := seamScope(t)
+			var points atomic.Int64
+			seamOnTool(r, hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { points.Add(1); return nil })
+			var bodies atomic.Int64
+			calls := seamCalls(10)
+			calls[7].Result, calls[7].RawResult = "left over", "left over"
+			err := hooks.RunTools(ctx, calls, 1, func(_ context.Context, call *hooks.ToolCall) error {
+				bodies.Add(1)
+				if call.ID == "2" {
+					return tc.stop
+				}
+				call.Result = "ok"
+				return nil
+			})
+			require.Error(t, err)
+			assert.EqualValues(t, 3, bodies.Load())
+			assert.EqualValues(t, 3, points.Load())
+			for _, call := range calls[:2] {
+				assert.Equal(t, "ok", call.Result)
+			}
+			for _, call := range calls[3:] {
+				assert.Equal(t, tc.want, call.Result)
+				assert.True(t, call.IsError())
+				assert.False(t, call.Ran())
+				assert.Nil(t, call.RawResult)
+				assert.Nil(t, call.Blocked)
+				assert.ErrorIs(t, call.Err, err)
+			}
+		})
+	}
+}
+
+func TestFirstErrorThatStopsTheRunIsReturned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := seamScope(t)
+		seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			if call.ID == "0" {
+				return nil
+			}
+			return &hooks.HookAborted{Reason: call.ID, StopRun: true}
+		})
+		calls := seamCalls(3)
+		err := hooks.RunTools(ctx, calls, 0, func(_ context.Context, call *hooks.ToolCall) error {
+			<-time.After(map[string]time.Duration{"0": 3, "1": 2, "2": 1}[call.ID] * time.Second)
+			call.Result = "ok"
+			return nil
+		})
+		abort, ok := errors.AsType[*hooks.HookAborted](err)
+		require.True(t, ok)
+		assert.Equal(t, "2", abort.Reason, "the first in time")
+		assert.Equal(t, "ok", calls[0].Result, "a running sibling finishes")
+		assert.NotNil(t, calls[1].Blocked)
+	})
+}
+
+func TestRunningSiblingsFinishWithTheirPostPointBeforeRunToolsReturns(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	stopped := make(chan struct{})
+	var posts, bodies atomic.Int64
+	var allIn sync.WaitGroup
+	allIn.Add(8)
+	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		allIn.Done()
+		allIn.Wait() // all of them have started
+		if call.ID == "3" {
+			return &hooks.HookAborted{Reason: "over budget", StopRun: true}
+		}
+		return nil
+	})
+	seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		posts.Add(1)
+		if call.ID == "3" {
+			close(stopped)
+		}
+		return nil
+	})
+	calls := seamCalls(8)
+	exit := seamLeave(t, func() error {
+		return hooks.RunTools(ctx, calls, 0, func(ctx context.Context, call *hooks.ToolCall) error {
+			bodies.Add(1)
+			<-stopped
+			assert.NoError(t, ctx.Err(), "who wants to tear them down cancels ctx")
+			call.Result = "ok"
+			return nil
+		})
+	})
+	assert.True(t, seamIsAbort(exit.err))
+	assert.EqualValues(t, 8, posts.Load())
+	assert.EqualValues(t, 7, bodies.Load())
+	for i, call := range calls {
+		assert.Equal(t, i == 3, call.Blocked != nil)
+		assert.NotEmpty(t, call.Result)
+	}
+}
+
+func TestCancelTearsParallelCallsDownWithoutAHole(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	ctx, cancel := context.WithCancel(ctx)
+	var posts, bodies atomic.Int64
+	seamOnTool(r, hooks.PostToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+		posts.Add(1)
+		assert.NoError(t, ctx.Err())
+		return nil
+	})
+	calls := seamCalls(20)
+	exit := seamLeave(t, func() error {
+		return hooks.RunTools(ctx, calls, 4, func(ctx context.Context, _ *hooks.ToolCall) error {
+			if bodies.Add(1) == 4 {
+				cancel()
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+	})
+	assert.Equal(t, context.Canceled, exit.err)
+	assert.Equal(t, bodies.Load(), posts.Load())
+	assert.EqualValues(t, 4, bodies.Load(), "no tool is started after the cancel")
+	notRun := 0
+	for _, call := range calls {
+		assert.True(t, call.IsError())
+		assert.Nil(t, call.Blocked)
+		if !call.Ran() {
+			notRun++
+			assert.Equal(t, "Tool was not run: cancelled", call.Result)
+		}
+		assert.NotEmpty(t, call.Result)
+	}
+	assert.Equal(t, 16, notRun)
+}
+
+func TestRunToolsRefusesANilOrRepeatedCallBeforeAnythingRuns(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	seamOnTool(r, hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { t.Error("a point fired"); return nil })
+	call := &hooks.ToolCall{Name: "a"}
+	for name, calls := range map[string][]*hooks.ToolCall{
+		"nil":      {{Name: "b"}, nil},
+		"repeated": {call, {Name: "b"}, call},
+	} {
+		err := hooks.RunTools(ctx, calls, 0, func(context.Context, *hooks.ToolCall) error { t.Error("a tool ran"); return nil })
+		require.Error(t, err, name)
+		assert.ErrorContains(t, err, "hooks: RunTools", name)
+	}
+	for _, none := range [][]*hooks.ToolCall{nil, {}} {
+		assert.NoError(t, hooks.RunTools(ctx, none, 0, seamReturns("ok")))
+	}
+}
+
+func TestParallelBodyThatEndsItsGoroutineStopsTheRun(t *testing.T) {
+	t.Parallel()
+	ctx, r := seamScope(t)
+	var posts atomic.Int64
+	seamOnTool(r, hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error { posts.Add(1); return nil })
+	calls := seamCalls(5)
+	exit := seamLeave(t, func() error {
+		return hooks.RunTools(ctx, calls, 1, func(_ context.Context, call *hooks.ToolCall) error {
+			if call.ID == "1" {
+				runtime.Goexit()
+			}
+			call.Result = "ok"
+			return nil
+		})
+	})
+	assert.Equal(t, seamExit{err: hooks.ErrGoexit}, exit)
+	assert.EqualValues(t, 2, posts.Load())
+	for i, call := range calls {
+		assert.NotEmpty(t, call.Result, call.Name)
+		assert.Equal(t, i != 0, call.IsError(), call.Name)
+	}
+}
+
+func TestParallelHookThatEndsItsGoroutineLeavesNoHole(t *testing.T) {
+	t.Parallel()
+	for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
+		ctx, r := seamScope(t)
+		seamOnTool(r, at, func(context.Context, *hooks.ToolCall) error { runtime.Goexit(); return nil }, hooks.WithTools("call-1"))
+		calls := seamCalls(4)
+		exit := seamLeave(t, func() error { return hooks.RunTools(ctx, calls, 1, seamReturns("ok")) })
+		assert.Equal(t, seamExit{err: hooks.ErrGoexit}, exit)
+		for _, call := range calls {
+			assert.NotEmpty(t, call.Result, "%s, %s", at.Name(), call.Name)
+		}
+	}
+}
+
+func TestParallelCallsOfOneCallerShareNothingConcurrentSafe(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	ctx, r := seamScope(t)
+	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		_, ok := call.Get(key{})
+		assert.False(t, ok)
+		call.Put(key{}, call.Name)
+		call.AgentRole += "/" + call.Name
+		return nil
+	})
+	seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		name, _ := call.Get(key{})
+		assert.Equal(t, call.Name, name)
+		assert.Equal(t, "Researcher/"+call.Name, call.AgentRole)
+		return nil
+	})
+	x := &hooks.Execution{Caller: hooks.Caller{RunID: "run-1", AgentRole: "Researcher"}}
+	x.Put(key{}, "the execution's")
+	require.NoError(t, hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+		calls := seamCalls(10)
+		for i := range calls {
+			calls[i] = &hooks.ToolCall{Caller: x.Caller, Name: calls[i].Name}
+		}
+		return hooks.RunTools(ctx, calls, 0, seamReturns("ok"))
+	}))
+	assert.Equal(t, "Researcher", x.AgentRole)
 }
