@@ -13,7 +13,7 @@ import (
 )
 
 // More hooks than a page of a chain holds, removed in every order.
-func TestLongChainsLoseJustTheHooksThatAreRemoved(t *testing.T) {
+func TestChain_longOneLosesRemovedHooksOnly(t *testing.T) {
 	t.Parallel()
 	const n = 700
 	for name, order := range map[string]func(i int) int{

@@ -70,7 +70,7 @@ func oneTurn(ctx context.Context, turn *hooks.Turn) error {
 	})
 }
 
-func TestLoopHooksRunAtTheirPlacesOfATurn(t *testing.T) {
+func TestLoopHooks_runAtTheirPlacesOfTurn(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -80,7 +80,7 @@ func TestLoopHooksRunAtTheirPlacesOfATurn(t *testing.T) {
 		"AfterToolExecution(search,found) AfterTurn(3,done)", tr.take())
 }
 
-func TestLoopHooksAreOnTheChainsOfOn(t *testing.T) {
+func TestLoopHooks_areOnChainsOfOn(t *testing.T) {
 	emptyDefault(t)
 	var tr trace
 	hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, "first"), hooks.WithName("first"))
@@ -95,7 +95,7 @@ func TestLoopHooksAreOnTheChainsOfOn(t *testing.T) {
 	assert.Equal(t, 1, hooks.ClearAfterToolCallHooks())
 }
 
-func TestLoopHookWithoutAFunctionIsSkipped(t *testing.T) {
+func TestLoopHooks_withoutFunctionAreSkipped(t *testing.T) {
 	t.Parallel()
 	all := tracingLoop(new(trace))
 	for i, tc := range []hooks.LoopHooks{
@@ -113,7 +113,7 @@ func TestLoopHookWithoutAFunctionIsSkipped(t *testing.T) {
 	assert.False(t, hooks.LoopHooks{}.Register().Remove())
 }
 
-func TestLoopHooksAreRemovedTogether(t *testing.T) {
+func TestLoopHooks_areRemovedTogether(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -141,7 +141,7 @@ func TestLoopHooksAreRemovedTogether(t *testing.T) {
 	assert.False(t, (*hooks.LoopRegistration)(nil).Remove())
 }
 
-func TestOneOfManyConcurrentRemovesOfLoopHooksSucceeds(t *testing.T) {
+func TestLoopHooks_oneConcurrentRemoveSucceeds(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	reg := tracingLoop(new(trace)).Register(hooks.In(r))
@@ -161,7 +161,7 @@ func TestOneOfManyConcurrentRemovesOfLoopHooksSucceeds(t *testing.T) {
 	assert.Equal(t, int64(1), removed.Load())
 }
 
-func TestLoopHooksMayRemoveThemselves(t *testing.T) {
+func TestLoopHooks_mayRemoveThemselves(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -176,7 +176,7 @@ func TestLoopHooksMayRemoveThemselves(t *testing.T) {
 	assert.Empty(t, tr.take())
 }
 
-func TestLoopHooksAreNamedAfterWhereTheyWereRegistered(t *testing.T) {
+func TestLoopHooks_areNamedAfterTheirLine(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	_, _, line, _ := runtime.Caller(0)
@@ -186,7 +186,7 @@ func TestLoopHooksAreNamedAfterWhereTheyWereRegistered(t *testing.T) {
 	}
 }
 
-func TestToolFilterOfLoopHooksConcernsTheToolPointsAlone(t *testing.T) {
+func TestLoopHooks_toolFilterIsForToolPoints(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -199,7 +199,7 @@ func TestToolFilterOfLoopHooksConcernsTheToolPointsAlone(t *testing.T) {
 	assert.Equal(t, "BeforeToolExecution(Book Ticket,0) AfterToolExecution(Book Ticket,ok)", tr.take())
 }
 
-func TestAgentFilterOfLoopHooksConcernsAllPoints(t *testing.T) {
+func TestLoopHooks_agentFilterIsForAllPoints(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -210,7 +210,7 @@ func TestAgentFilterOfLoopHooksConcernsAllPoints(t *testing.T) {
 	assert.Len(t, strings.Fields(tr.take()), 5)
 }
 
-func TestLoopHooksThatCannotBeMeantPanicAndRegisterNothing(t *testing.T) {
+func TestLoopHooks_badOptionsRegisterNothing(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	for _, bad := range [][]hooks.Option{
@@ -225,7 +225,7 @@ func TestLoopHooksThatCannotBeMeantPanicAndRegisterNothing(t *testing.T) {
 	assert.Equal(t, "no hooks\n", r.String())
 }
 
-func TestTurnHooksSkipOtherSteps(t *testing.T) {
+func TestLoopHooks_turnHooksSkipOtherSteps(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -243,7 +243,7 @@ func TestTurnHooksSkipOtherSteps(t *testing.T) {
 	}
 }
 
-func TestAfterTurnSkipsATurnThatFailed(t *testing.T) {
+func TestLoopHooks_afterTurnSkipsFailedTurn(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -254,7 +254,7 @@ func TestAfterTurnSkipsATurnThatFailed(t *testing.T) {
 	assert.Equal(t, "BeforeTurn(0,0)", tr.take())
 }
 
-func TestBeforeProviderCallChoosesTheMessagesToSend(t *testing.T) {
+func TestLoopHooks_providerHookChoosesMessages(t *testing.T) {
 	t.Parallel()
 	history := []hooks.Message{{Role: "user", Content: "old"}, {Role: "user", Content: "new"}}
 	failing := errors.New("lost")
@@ -287,7 +287,8 @@ func TestBeforeProviderCallChoosesTheMessagesToSend(t *testing.T) {
 	}
 }
 
-func TestBeforeProviderCallKeepsAnEarlierReplacement(t *testing.T) {
+// Nil keeps the messages that an earlier hook chose.
+func TestLoopHooks_nilKeepsEarlierMessages(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreModelCall, edit(func(call *hooks.ModelCall) { call.Messages = []hooks.Message{{Content: "new"}} }), hooks.In(r))
@@ -302,7 +303,7 @@ func gated(gate hooks.Gate, err error) hooks.LoopHooks {
 	return hooks.LoopHooks{BeforeToolExecution: func(context.Context, string, map[string]any) (hooks.Gate, error) { return gate, err }}
 }
 
-func TestGateDecidesAboutTheCall(t *testing.T) {
+func TestGate_decidesAboutCall(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		gate    hooks.Gate
@@ -338,7 +339,7 @@ func TestGateDecidesAboutTheCall(t *testing.T) {
 	}
 }
 
-func TestRefusalOfAGateIsTheReasonInEvents(t *testing.T) {
+func TestGate_refusalIsReasonInEvents(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	gated(hooks.Gate{Result: new("Book tourist instead.")}, nil).Register(hooks.In(r))
@@ -347,7 +348,7 @@ func TestRefusalOfAGateIsTheReasonInEvents(t *testing.T) {
 	assert.Equal(t, "Book tourist instead.", log.one(t).AbortReason)
 }
 
-func TestBeforeToolExecutionEditsTheInputInPlace(t *testing.T) {
+func TestLoopHooks_editInputInPlace(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.LoopHooks{BeforeToolExecution: func(_ context.Context, _ string, input map[string]any) (hooks.Gate, error) {
@@ -361,7 +362,7 @@ func TestBeforeToolExecutionEditsTheInputInPlace(t *testing.T) {
 	}))
 }
 
-func TestLaterGateMayRefuseWhatAnEarlierOneAnswered(t *testing.T) {
+func TestGate_laterRefusesWhatEarlierAnswered(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	gated(hooks.Gate{Authorize: true, Result: new("cached")}, nil).Register(hooks.In(r))
@@ -372,7 +373,9 @@ func TestLaterGateMayRefuseWhatAnEarlierOneAnswered(t *testing.T) {
 	assert.False(t, call.Answered())
 }
 
-func TestAfterToolExecutionRewritesWhateverTheModelWouldRead(t *testing.T) {
+// AfterToolExecution gets whatever the model would read: results, errors and
+// refusals.
+func TestLoopHooks_rewriteWhatModelWouldRead(t *testing.T) {
 	t.Parallel()
 	redact := hooks.LoopHooks{AfterToolExecution: func(_ context.Context, _, output string) (string, error) {
 		return cmp.Or(strings.ReplaceAll(output, "DNI 123", "DNI ***"), "nothing"), nil
@@ -426,7 +429,7 @@ func TestAfterToolExecutionRewritesWhateverTheModelWouldRead(t *testing.T) {
 	}
 }
 
-func TestAfterToolExecutionSkipsAnInterruptedCall(t *testing.T) {
+func TestLoopHooks_skipInterruptedCall(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.LoopHooks{AfterToolExecution: func(context.Context, string, string) (string, error) { return "made up", nil }}.Register(hooks.In(r))
@@ -453,7 +456,7 @@ func brokenLoop(broken func(context.Context) error) hooks.LoopHooks {
 	}
 }
 
-func TestLoopHookThatFailsStopsTheRun(t *testing.T) {
+func TestLoopHooks_failureStopsRun(t *testing.T) {
 	t.Parallel()
 	secret := fmt.Errorf("password hunter2: %w", errBroken)
 	for name, tc := range map[string]struct {
@@ -508,14 +511,14 @@ func TestLoopHookThatFailsStopsTheRun(t *testing.T) {
 	}
 }
 
-func TestLoopHooksAreListedAsFailClosed(t *testing.T) {
+func TestLoopHooks_areListedAsFailClosed(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	tracingLoop(new(trace)).Register(hooks.In(r), hooks.WithName("loop"))
 	assert.Equal(t, len(loopPoints), strings.Count(r.String(), "loop fail-closed\n"), "%s", r)
 }
 
-func TestLoopHookThatPanicsIsReportedWithItsStack(t *testing.T) {
+func TestLoopHooks_panicIsReportedWithStack(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	brokenLoop(func(context.Context) error { panic("boom") }).Register(hooks.In(r))
@@ -523,10 +526,10 @@ func TestLoopHookThatPanicsIsReportedWithItsStack(t *testing.T) {
 	panicked, ok := errors.AsType[*hooks.PanicError](err)
 	require.True(t, ok)
 	assert.Equal(t, "boom", panicked.Value)
-	assert.Contains(t, string(panicked.Stack), "TestLoopHookThatPanicsIsReportedWithItsStack")
+	assert.Contains(t, string(panicked.Stack), "TestLoopHooks_panicIsReportedWithStack")
 }
 
-func TestAbortOfALoopHookKeepsItsFields(t *testing.T) {
+func TestLoopHooks_abortKeepsItsFields(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	shared := &hooks.HookAborted{Reason: "too long", Message: "Stop.", Source: "budget", Err: errBroken}
@@ -541,7 +544,7 @@ func TestAbortOfALoopHookKeepsItsFields(t *testing.T) {
 	assert.Equal(t, hooks.HookAborted{Reason: "too long", Message: "Stop.", Source: "budget", Err: errBroken}, *shared)
 }
 
-func TestLoopHookThatFailsAtAToolStopsTheTurn(t *testing.T) {
+func TestLoopHooks_failureAtToolStopsTurn(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -553,7 +556,7 @@ func TestLoopHookThatFailsAtAToolStopsTheTurn(t *testing.T) {
 	assert.Equal(t, "BeforeTurn(0,0) BeforeProviderCall(0) AfterToolExecution(search,Tool execution blocked by hook. Tool: search. Reason: a guard failed)", tr.take())
 }
 
-func TestAfterToolExecutionThatFailsWithholdsTheResult(t *testing.T) {
+func TestLoopHooks_failureWithholdsResult(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.LoopHooks{AfterToolExecution: func(context.Context, string, string) (string, error) { return "", errBroken }}.Register(hooks.In(r))
@@ -564,7 +567,8 @@ func TestAfterToolExecutionThatFailsWithholdsTheResult(t *testing.T) {
 	assert.True(t, call.Ran())
 }
 
-func TestRefusalInTimeStandsAndALateAnswerDoesNot(t *testing.T) {
+// A refusal stands even if it comes late; an answer must be in time.
+func TestLoopHooks_lateAnswerDoesNotStand(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		gate hooks.Gate
@@ -595,7 +599,7 @@ func TestRefusalInTimeStandsAndALateAnswerDoesNot(t *testing.T) {
 	}
 }
 
-func TestLoopHookThatOpensItsOwnSeamIsTooDeep(t *testing.T) {
+func TestLoopHooks_ownSeamIsTooDeep(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.LoopHooks{BeforeToolExecution: func(ctx context.Context, name string, _ map[string]any) (hooks.Gate, error) {
@@ -614,7 +618,7 @@ func TestLoopHookThatOpensItsOwnSeamIsTooDeep(t *testing.T) {
 	})
 }
 
-func TestLoopHookThatEndsItsGoroutineUnwindsIt(t *testing.T) {
+func TestLoopHooks_goexitUnwinds(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	brokenLoop(func(context.Context) error { runtime.Goexit(); return nil }).Register(hooks.In(r))
@@ -624,7 +628,7 @@ func TestLoopHookThatEndsItsGoroutineUnwindsIt(t *testing.T) {
 	})
 }
 
-func TestLoopHooksCostNoAllocationUnlessTheyStop(t *testing.T) {
+func TestLoopHooks_allocateOnlyToStop(t *testing.T) {
 	if raceEnabled {
 		return // the race detector allocates
 	}

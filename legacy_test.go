@@ -113,7 +113,7 @@ func eachLegacy(t *testing.T, test func(*testing.T, legacyFamily)) {
 	}
 }
 
-func TestLegacyHooksAndOnHooksRunInOneOrderOfRegistration(t *testing.T) {
+func TestLegacy_runsInOneOrderWithOn(t *testing.T) {
 	eachLegacy(t, func(t *testing.T, f legacyFamily) {
 		ctx, r := newRun(t)
 		var tr trace
@@ -126,7 +126,7 @@ func TestLegacyHooksAndOnHooksRunInOneOrderOfRegistration(t *testing.T) {
 	})
 }
 
-func TestLegacyHooksAreSortedByPriorityLikeAnyOther(t *testing.T) {
+func TestLegacy_isSortedByPriority(t *testing.T) {
 	eachLegacy(t, func(t *testing.T, f legacyFamily) {
 		ctx, r := newRun(t)
 		var tr trace
@@ -145,7 +145,8 @@ func TestLegacyHooksAreSortedByPriorityLikeAnyOther(t *testing.T) {
 	})
 }
 
-func TestEitherAPIListsRemovesAndClearsWhatTheOtherRegistered(t *testing.T) {
+// Either API lists, removes and clears what the other registered.
+func TestLegacy_managesHooksOfOnAndBack(t *testing.T) {
 	eachLegacy(t, func(t *testing.T, f legacyFamily) {
 		emptyDefault(t)
 		nothing := func() {}
@@ -170,7 +171,7 @@ func TestEitherAPIListsRemovesAndClearsWhatTheOtherRegistered(t *testing.T) {
 	})
 }
 
-func TestLegacyHookIsRemovedOnce(t *testing.T) {
+func TestLegacy_isRemovedOnce(t *testing.T) {
 	eachLegacy(t, func(t *testing.T, f legacyFamily) {
 		emptyDefault(t)
 		var tr trace
@@ -183,7 +184,7 @@ func TestLegacyHookIsRemovedOnce(t *testing.T) {
 	})
 }
 
-func TestLegacyUnregisterTakesOnlyDefaultHooksOfItsOwnPoint(t *testing.T) {
+func TestLegacy_unregistersOwnDefaultHooksOnly(t *testing.T) {
 	families := legacyFamilies()
 	for i, f := range families {
 		t.Run(f.name, func(t *testing.T) {
@@ -206,7 +207,7 @@ func TestLegacyUnregisterTakesOnlyDefaultHooksOfItsOwnPoint(t *testing.T) {
 	}
 }
 
-func TestLegacyListsAreCopies(t *testing.T) {
+func TestLegacy_listsAreCopies(t *testing.T) {
 	eachLegacy(t, func(t *testing.T, f legacyFamily) {
 		emptyDefault(t)
 		f.register(func() {}, hooks.WithName("first"))
@@ -217,7 +218,7 @@ func TestLegacyListsAreCopies(t *testing.T) {
 	})
 }
 
-func TestClearingLegacyHooksTellsHowManyThereWere(t *testing.T) {
+func TestLegacy_clearTellsHowMany(t *testing.T) {
 	emptyDefault(t)
 	// Before and after hooks of models, then of tools: 1, 2, 3 and 4 of them.
 	fill := func() {
@@ -249,7 +250,7 @@ func TestClearingLegacyHooksTellsHowManyThereWere(t *testing.T) {
 	assert.True(t, step.Remove(), "the hooks of other points stay")
 }
 
-func TestNilLegacyHookPanicsAtRegistration(t *testing.T) {
+func TestLegacy_nilHookPanics(t *testing.T) {
 	eachLegacy(t, func(t *testing.T, f legacyFamily) {
 		t.Parallel()
 		text := panicText(t, f.nilHook)
@@ -257,7 +258,7 @@ func TestNilLegacyHookPanicsAtRegistration(t *testing.T) {
 	})
 }
 
-func TestLegacyHookIsNamedAfterWhereItWasRegistered(t *testing.T) {
+func TestLegacy_isNamedAfterItsLine(t *testing.T) {
 	t.Parallel()
 	in := hooks.In(hooks.NewRegistry())
 	_, _, line, _ := runtime.Caller(0)
@@ -278,7 +279,7 @@ func allowTool(context.Context, *hooks.ToolCall) bool { return true }
 
 func refuseModel(context.Context, *hooks.ModelCall) bool { return false }
 
-func TestFalseAbortsWithTheReasonOfItsFamily(t *testing.T) {
+func TestLegacy_falseAbortsWithReasonOfItsFamily(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	var tr trace
@@ -306,7 +307,7 @@ func TestFalseAbortsWithTheReasonOfItsFamily(t *testing.T) {
 	assert.Empty(t, tr.take())
 }
 
-func TestModelBlockedByFalseIsNotCalled(t *testing.T) {
+func TestLegacy_falseBlocksModel(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.RegisterBeforeLLMCallHook(refuseModel, hooks.In(r))
@@ -321,7 +322,8 @@ func TestModelBlockedByFalseIsNotCalled(t *testing.T) {
 	assert.Equal(t, "before_llm_call hook returned false", aborted(t, err).Reason)
 }
 
-func TestToolBlockedByFalseTellsTheModelOnlyThatItWasBlocked(t *testing.T) {
+// The model is told that the call was blocked, and no more.
+func TestLegacy_falseBlocksTool(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"delete_file", "Delete File", ""} {
 		ctx, r := newRun(t)
@@ -350,7 +352,7 @@ func toolReturning(text string) func(context.Context, *hooks.ToolCall) error {
 	}
 }
 
-func TestNoLaterHookUndoesARefusal(t *testing.T) {
+func TestLegacy_laterHookUndoesNoRefusal(t *testing.T) {
 	t.Parallel()
 	refusal := hooks.Abort("no")
 	replace := edit(func(call *hooks.ToolCall) { call.Input = map[string]any{"cmd": "new"} })
@@ -392,7 +394,7 @@ func TestNoLaterHookUndoesARefusal(t *testing.T) {
 
 // A signature that returns a bool leaves no near miss: what looks like a denial
 // but isn't false doesn't compile, and a hook that breaks is reported.
-func TestOnlyFalseBlocksAndAPanicIsReported(t *testing.T) {
+func TestLegacy_onlyFalseBlocks(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	log := record(t, r)
@@ -405,7 +407,8 @@ func TestOnlyFalseBlocksAndAPanicIsReported(t *testing.T) {
 	assert.True(t, ok)
 }
 
-func TestLegacyHookWithNothingToSayKeepsEarlierReplacements(t *testing.T) {
+// A legacy hook that has nothing to say keeps what earlier ones replaced.
+func TestLegacy_trueKeepsEarlierReplacements(t *testing.T) {
 	t.Parallel()
 	replace := func(in hooks.Option) {
 		hooks.On(hooks.PreToolCall, edit(func(call *hooks.ToolCall) { call.Input = map[string]any{"cmd": "new"} }), in)
@@ -450,7 +453,7 @@ var afterHookCases = map[string]struct {
 	"the last rewrite stands":              {[]rewrite{{"new", true}, {"newer", true}}, "newer", hooks.OutcomeModified},
 }
 
-func TestAfterToolCallHookReplacesOrKeepsTheResult(t *testing.T) {
+func TestLegacy_afterToolHookReplacesOrKeeps(t *testing.T) {
 	t.Parallel()
 	for name, tc := range afterHookCases {
 		t.Run(name, func(t *testing.T) {
@@ -467,7 +470,7 @@ func TestAfterToolCallHookReplacesOrKeepsTheResult(t *testing.T) {
 	}
 }
 
-func TestAfterLLMCallHookReplacesOrKeepsTheResponse(t *testing.T) {
+func TestLegacy_afterLLMHookReplacesOrKeeps(t *testing.T) {
 	t.Parallel()
 	for name, tc := range afterHookCases {
 		t.Run(name, func(t *testing.T) {
@@ -487,7 +490,7 @@ func TestAfterLLMCallHookReplacesOrKeepsTheResponse(t *testing.T) {
 	}
 }
 
-func TestAfterHooksSeeEachOthersRewrites(t *testing.T) {
+func TestLegacy_afterHooksSeeEarlierRewrites(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	mark := func(s string) func(context.Context, *hooks.ToolCall) (string, bool) {
@@ -501,7 +504,7 @@ func TestAfterHooksSeeEachOthersRewrites(t *testing.T) {
 	assert.Equal(t, "xabc", call.Result)
 }
 
-func TestAfterHooksAreNotRunForFailedCalls(t *testing.T) {
+func TestLegacy_afterHooksSkipFailedCalls(t *testing.T) {
 	t.Parallel()
 	newTool := func(t *testing.T) (context.Context, *hooks.Registry, *trace) {
 		ctx, r := newRun(t)
@@ -549,7 +552,7 @@ func TestAfterHooksAreNotRunForFailedCalls(t *testing.T) {
 	})
 }
 
-func TestAfterHooksRunForAnsweredCalls(t *testing.T) {
+func TestLegacy_afterHooksSeeAnsweredCalls(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.On(hooks.PreToolCall, edit(func(call *hooks.ToolCall) { call.Answer("cached") }), hooks.In(r))
@@ -561,7 +564,7 @@ func TestAfterHooksRunForAnsweredCalls(t *testing.T) {
 	assert.Equal(t, "CACHED", call.Result)
 }
 
-func TestAfterHooksLeaveStructuredValuesAlone(t *testing.T) {
+func TestLegacy_afterHooksKeepStructuredValues(t *testing.T) {
 	t.Parallel()
 	type response struct{ N int }
 	requests := []hooks.ToolRequest{{ID: "1", Name: "search", Arguments: `{"q":"x"}`}}
@@ -602,7 +605,8 @@ func TestAfterHooksLeaveStructuredValuesAlone(t *testing.T) {
 	}
 }
 
-func TestAfterToolCallHookReplacesPartsUnlessTheTextIsTheSame(t *testing.T) {
+// A new text replaces the parts; the same text keeps them.
+func TestLegacy_afterHookReplacesParts(t *testing.T) {
 	t.Parallel()
 	image := hooks.Part{Kind: "image", Native: "pixels"}
 	secret := hooks.Part{Kind: "text", Text: "secret"}
@@ -631,7 +635,7 @@ func TestAfterToolCallHookReplacesPartsUnlessTheTextIsTheSame(t *testing.T) {
 	}
 }
 
-func TestLegacyHooksFollowTheSameFilterRulesAsOn(t *testing.T) {
+func TestLegacy_filtersLikeOn(t *testing.T) {
 	t.Parallel()
 	writer, rm := hooks.WithAgents("Writer"), hooks.WithTools("Remove File")
 	for name, tc := range map[string]struct {
@@ -671,7 +675,7 @@ func TestLegacyHooksFollowTheSameFilterRulesAsOn(t *testing.T) {
 	}
 }
 
-func TestToolFilterOnAModelHookPanicsAsWithOn(t *testing.T) {
+func TestLegacy_toolFilterOnModelHookPanics(t *testing.T) {
 	t.Parallel()
 	rm := hooks.WithTools("rm")
 	legacy := panicText(t, func() { hooks.RegisterBeforeLLMCallHook(refuseModel, rm) })
@@ -680,7 +684,7 @@ func TestToolFilterOnAModelHookPanicsAsWithOn(t *testing.T) {
 	assert.NotEmpty(t, legacy)
 }
 
-func TestFilteredLegacyHooksAreRemovedOneByOne(t *testing.T) {
+func TestLegacy_filteredHooksGoOneByOne(t *testing.T) {
 	emptyDefault(t)
 	var tr trace
 	fn := func(_ context.Context, call *hooks.ToolCall) bool { tr.add(call.Name); return true }
@@ -704,7 +708,7 @@ func TestFilteredLegacyHooksAreRemovedOneByOne(t *testing.T) {
 	assert.Empty(t, ran())
 }
 
-func TestPanickingLegacyHookIsPassedOver(t *testing.T) {
+func TestLegacy_panickingHookIsPassedOver(t *testing.T) {
 	eachLegacy(t, func(t *testing.T, f legacyFamily) {
 		filter := hooks.WithAgents("Writer")
 		for broken := range 3 {
@@ -726,7 +730,8 @@ func TestPanickingLegacyHookIsPassedOver(t *testing.T) {
 	})
 }
 
-func TestEditsBeforeAPanicStayAndItsReplacementIsNotMade(t *testing.T) {
+// Edits before a panic stay, and the replacement isn't made.
+func TestLegacy_editsBeforePanicStay(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.RegisterBeforeToolCallHook(func(_ context.Context, call *hooks.ToolCall) bool {
@@ -749,7 +754,7 @@ func TestEditsBeforeAPanicStayAndItsReplacementIsNotMade(t *testing.T) {
 	}
 }
 
-func TestOptionsMeanTheSameForLegacyHooks(t *testing.T) {
+func TestLegacy_optionsMeanTheSame(t *testing.T) {
 	t.Parallel()
 	t.Run("WithFailClosed", func(t *testing.T) {
 		ctx, r := newRun(t)
@@ -790,7 +795,7 @@ func TestOptionsMeanTheSameForLegacyHooks(t *testing.T) {
 	})
 }
 
-func TestLegacyHooksCostNoAllocationUnlessTheyBlock(t *testing.T) {
+func TestLegacy_allocatesOnlyToBlock(t *testing.T) {
 	if raceEnabled {
 		return // the race detector allocates
 	}

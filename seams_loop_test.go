@@ -20,7 +20,8 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestExecutionEndGetsALiveContextWhenAnEarlierHookCancelled(t *testing.T) {
+// ExecutionEnd gets a ctx that isn't done although an earlier hook cancelled.
+func TestRunExecution_endGetsLiveContext(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.Execution]{hooks.ExecutionStart, hooks.Input, hooks.Output} {
 		ctx, r := seamScope(t)
@@ -45,7 +46,7 @@ func TestExecutionEndGetsALiveContextWhenAnEarlierHookCancelled(t *testing.T) {
 	}
 }
 
-func TestNestedExecutionEndsWithItsParentsContext(t *testing.T) {
+func TestRunExecution_nestedEndsWithParent(t *testing.T) {
 	t.Parallel()
 	ctx, parent := seamScope(t)
 	child := hooks.NewRegistry()
@@ -74,7 +75,7 @@ func TestNestedExecutionEndsWithItsParentsContext(t *testing.T) {
 	assert.Equal(t, []string{"parent's in the child", "child's in the child", "parent's in the parent"}, log)
 }
 
-func TestExecutionEndFiresWhenAHookEndsTheGoroutine(t *testing.T) {
+func TestRunExecution_endFiresAfterGoexitOfHook(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.Execution]{hooks.Input, hooks.Output} {
 		t.Run(string(at.Name()), func(t *testing.T) {
@@ -98,7 +99,7 @@ func TestExecutionEndFiresWhenAHookEndsTheGoroutine(t *testing.T) {
 	}
 }
 
-func TestExecutionEndDoesNotFireAgainWhenItsHookEndsTheGoroutine(t *testing.T) {
+func TestRunExecution_goexitAtEndFiresOnce(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	ends := 0
@@ -171,7 +172,9 @@ func (run *deadlineRun) do(x *hooks.Execution) error {
 	})
 }
 
-func TestARunEndsWellWhereverItsDeadlineFalls(t *testing.T) {
+// Wherever the deadline falls, each open seam gets its post point and nothing
+// new starts.
+func TestRunExecution_endsWellAtAnyDeadline(t *testing.T) {
 	t.Parallel()
 	// Start, Input, PreStep; three times pre, body and post; PostStep, Output,
 	// ExecutionEnd.
@@ -274,7 +277,7 @@ func seamNoteExec(r *hooks.Registry, log *[]string) {
 	}
 }
 
-func TestExecutionFiresItsFourPointsOnceInOrder(t *testing.T) {
+func TestRunExecution_firesFourPointsInOrder(t *testing.T) {
 	t.Parallel()
 	seamEachExecution(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunExec) {
 		var log []string
@@ -309,7 +312,7 @@ func TestExecutionFiresItsFourPointsOnceInOrder(t *testing.T) {
 	})
 }
 
-func TestInputsOfTheCallerAreTheHooksInputs(t *testing.T) {
+func TestRunExecution_hooksEditCallersInputs(t *testing.T) {
 	t.Parallel()
 	seamEachExecution(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunExec) {
 		seamOnExec(r, hooks.Input, func(_ context.Context, x *hooks.Execution) error { x.Inputs["seen"] = true; return nil })
@@ -319,7 +322,7 @@ func TestInputsOfTheCallerAreTheHooksInputs(t *testing.T) {
 	})
 }
 
-func TestExecutionThatFailsEndsOnceWithTheVeryError(t *testing.T) {
+func TestRunExecution_failedEndsOnceWithSameError(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("disk full")
 	for name, tc := range map[string]struct {
@@ -368,7 +371,7 @@ func TestExecutionThatFailsEndsOnceWithTheVeryError(t *testing.T) {
 
 // What was opened at ExecutionStart by a hook before the one that aborts is
 // for the application to close: there is no end without a start that passed.
-func TestAbortAtEachPointOfAnExecution(t *testing.T) {
+func TestRunExecution_abortAtEachPoint(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		at     hooks.Point[hooks.Execution]
@@ -423,7 +426,9 @@ func TestAbortAtEachPointOfAnExecution(t *testing.T) {
 	}
 }
 
-func TestExecutionInsideAnExecutionPairsStartAndEndByCall(t *testing.T) {
+// Start and end belong together by call, not by value: one Execution may be
+// entered from inside.
+func TestRunExecution_nestedPairsStartAndEnd(t *testing.T) {
 	t.Parallel()
 	seamEachExecution(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunExec) {
 		failure := errors.New("outer")
@@ -466,7 +471,8 @@ func TestExecutionInsideAnExecutionPairsStartAndEndByCall(t *testing.T) {
 	})
 }
 
-func TestEveryExecutionThatStartedEndsOnceConcurrentSafe(t *testing.T) {
+// Every execution that started ends once, however its body ends.
+func TestRunExecution_endsOnceConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	seamEachExecution(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunExec) {
 		var mu sync.Mutex
@@ -521,7 +527,8 @@ func TestEveryExecutionThatStartedEndsOnceConcurrentSafe(t *testing.T) {
 	})
 }
 
-func TestInterruptedExecutionEndsOnceWithoutHavingFailed(t *testing.T) {
+// An interrupt ends the execution once, with its status as it was.
+func TestRunExecution_interruptedHasNotFailed(t *testing.T) {
 	t.Parallel()
 	seamEachExecution(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunExec) {
 		interrupt := errors.New("ask the user")
@@ -534,7 +541,8 @@ func TestInterruptedExecutionEndsOnceWithoutHavingFailed(t *testing.T) {
 	})
 }
 
-func TestStopOfASubAgentIsItsOwn(t *testing.T) {
+// An abort in a sub-agent's run leaves the run of its parent alone.
+func TestRunExecution_subAgentsStopIsItsOwn(t *testing.T) {
 	t.Parallel()
 	seamEachExecution(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunExec) {
 		var ends []string
@@ -570,7 +578,7 @@ func seamOnStep(r *hooks.Registry, p hooks.Point[hooks.Step], fn func(context.Co
 	hooks.On(p, fn, append(opts, hooks.In(r))...)
 }
 
-func TestStepTellsWhatItIsAndReturnsWhatPostHooksLeft(t *testing.T) {
+func TestRunStep_returnsWhatPostHooksLeft(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []hooks.StepKind{hooks.StepTask, hooks.StepFlowMethod, hooks.StepTurn} {
 		ctx, r := seamScope(t)
@@ -596,7 +604,8 @@ func TestStepTellsWhatItIsAndReturnsWhatPostHooksLeft(t *testing.T) {
 	assert.Equal(t, []hooks.StepKind{"task", "flow_method", "turn"}, []hooks.StepKind{hooks.StepTask, hooks.StepFlowMethod, hooks.StepTurn})
 }
 
-func TestNilIsARealReplacementOfAnOutput(t *testing.T) {
+// A nil output is a replacement like any other.
+func TestRunStep_nilReplacesOutput(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	seamOnStep(r, hooks.PostStep, func(_ context.Context, s *hooks.Step) error { s.Output = nil; return nil })
@@ -605,7 +614,7 @@ func TestNilIsARealReplacementOfAnOutput(t *testing.T) {
 	assert.Nil(t, s.Output)
 }
 
-func TestAbortStopsALoopOfSteps(t *testing.T) {
+func TestRunStep_abortStopsLoop(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.Step]{hooks.PreStep, hooks.PostStep} {
 		ctx, r := seamScope(t)
@@ -638,7 +647,8 @@ func TestAbortStopsALoopOfSteps(t *testing.T) {
 	}
 }
 
-func TestReplacedStepOutputIsTheOnlyOneLeft(t *testing.T) {
+// Nobody after the hook sees what the output was before.
+func TestRunStep_replacedOutputIsOnlyOneLeft(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	var seen []any
@@ -671,7 +681,7 @@ func TestReplacedStepOutputIsTheOnlyOneLeft(t *testing.T) {
 	assert.NotContains(t, fmt.Sprintf("%+v", events), "raw")
 }
 
-func TestOnlyThePointsOfALoopFire(t *testing.T) {
+func TestRunExecution_firesPointsOfLoopOnly(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	var log []string
@@ -707,7 +717,7 @@ func TestOnlyThePointsOfALoopFire(t *testing.T) {
 	}, log)
 }
 
-func TestVetoedStepHasItsError(t *testing.T) {
+func TestRunStep_vetoedHasError(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.Step]{hooks.PreStep, hooks.PostStep} {
 		ctx, r := seamScope(t)
@@ -756,7 +766,7 @@ func seamTexts(messages []hooks.Message) []string {
 	return texts
 }
 
-func TestBodySendsTheMessagesAndToolsThatPreHooksLeft(t *testing.T) {
+func TestRunModel_sendsWhatPreHooksLeft(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
 		for name, tc := range map[string]struct {
@@ -794,7 +804,8 @@ func TestBodySendsTheMessagesAndToolsThatPreHooksLeft(t *testing.T) {
 	})
 }
 
-func TestTwoCallsOverOneHistoryNeverSeeEachOthersMessages(t *testing.T) {
+// Two calls over one history never see each other's messages.
+func TestRunModel_callsOverOneHistoryStayApart(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
 		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {
@@ -826,7 +837,7 @@ func TestTwoCallsOverOneHistoryNeverSeeEachOthersMessages(t *testing.T) {
 	})
 }
 
-func TestAnsweredModelIsNotCalled(t *testing.T) {
+func TestRunModel_answeredIsNotCalled(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"from the cache", ""} {
 		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
@@ -857,7 +868,7 @@ func TestAnsweredModelIsNotCalled(t *testing.T) {
 	}
 }
 
-func TestAbortWinsOverAModelsReadyAnswer(t *testing.T) {
+func TestRunModel_abortWinsOverAnswer(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
 		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.Answer("hunter2"); return nil })
@@ -872,7 +883,8 @@ func TestAbortWinsOverAModelsReadyAnswer(t *testing.T) {
 	})
 }
 
-func TestReplacedTextLeavesToolCallsAndRawResponseAlone(t *testing.T) {
+// A replaced text leaves tool calls, usage and the raw response alone.
+func TestRunModel_newTextKeepsToolCallsAndRaw(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
 		type response struct{ text string }
@@ -896,7 +908,7 @@ func TestReplacedTextLeavesToolCallsAndRawResponseAlone(t *testing.T) {
 	})
 }
 
-func TestHooksThatOnlyWatchLeaveAModelsAnswerAsItIs(t *testing.T) {
+func TestRunModel_watchersLeaveAnswerAsItIs(t *testing.T) {
 	t.Parallel()
 	for watchers := range 3 {
 		t.Run(fmt.Sprint(watchers), func(t *testing.T) {
@@ -924,7 +936,7 @@ func TestHooksThatOnlyWatchLeaveAModelsAnswerAsItIs(t *testing.T) {
 	}
 }
 
-func TestPostHookMayVetoATurnThatAsksForTools(t *testing.T) {
+func TestRunModel_postHookVetoesToolRequests(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
 		seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
@@ -943,7 +955,8 @@ func TestPostHookMayVetoATurnThatAsksForTools(t *testing.T) {
 	})
 }
 
-func TestVetoedModelCallIsNotRetriedByAHelperThatAsks(t *testing.T) {
+// A retry helper that asks for aborts finds one and stops.
+func TestRunModel_vetoIsNotRetried(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
 		dispatched := 0
@@ -971,7 +984,7 @@ func TestVetoedModelCallIsNotRetriedByAHelperThatAsks(t *testing.T) {
 }
 
 // A loop that must not show unredacted text buffers until the seam returns.
-func TestPostHooksJudgeTheJoinedTextOfAStream(t *testing.T) {
+func TestRunModel_postHooksJudgeJoinedStream(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
 		seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
@@ -997,7 +1010,8 @@ func TestPostHooksJudgeTheJoinedTextOfAStream(t *testing.T) {
 	})
 }
 
-func TestPartialResponseOfACancelledModelReachesPostHooks(t *testing.T) {
+// Post hooks get what a cancelled model had sent so far.
+func TestRunModel_cancelledGivesPartialResponse(t *testing.T) {
 	t.Parallel()
 	type response struct{ Message *string }
 	for name, raw := range map[string]any{"nothing": nil, "a nil pointer": (*response)(nil), "half a response": &response{}} {
@@ -1025,7 +1039,9 @@ func TestPartialResponseOfACancelledModelReachesPostHooks(t *testing.T) {
 	}
 }
 
-func TestResponseWrittenBeforeTheModelIsNotTakenForItsOwn(t *testing.T) {
+// Only Answer makes a response before the model: what else stands there is
+// none.
+func TestRunModel_dropsResponseWrittenBefore(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
 		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {

@@ -24,7 +24,9 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestPostPointFollowsPrePointOnceWhateverTheBodyDoes(t *testing.T) {
+// The post point follows the pre point whether the body returns, fails, panics
+// or ends its goroutine.
+func TestSeam_firesPostOnceWhateverTheBodyDoes(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("disk full")
 	boom := &struct{ text string }{"boom"}
@@ -87,7 +89,7 @@ func TestPostPointFollowsPrePointOnceWhateverTheBodyDoes(t *testing.T) {
 	}
 }
 
-func TestBodyPanicGoesOnUnchanged(t *testing.T) {
+func TestSeam_raisesBodyPanicUnchanged(t *testing.T) {
 	t.Parallel()
 	var none map[string]int
 	for name, tc := range map[string]struct {
@@ -123,7 +125,8 @@ var (
 	seamPanicked = &hooks.PanicError{Value: "inner"}
 )
 
-func TestAbortOfThePostPointIsIgnoredAfterAFailure(t *testing.T) {
+// What the body failed with is returned, and no abort takes its place.
+func TestSeam_ignoresPostAbortAfterFailure(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("disk full")
 	seamEach(t, seamFailing(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
@@ -135,7 +138,7 @@ func TestAbortOfThePostPointIsIgnoredAfterAFailure(t *testing.T) {
 	})
 }
 
-func TestAbortOfThePostPointAfterSuccessIsReturned(t *testing.T) {
+func TestSeam_returnsPostAbortAfterSuccess(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamFailing(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		fired := 0
@@ -150,7 +153,7 @@ func TestAbortOfThePostPointAfterSuccessIsReturned(t *testing.T) {
 	})
 }
 
-func TestAbortOfThePrePointPreventsTheBodyAndThePostPoint(t *testing.T) {
+func TestSeam_preAbortPreventsBodyAndPost(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamFailing(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		fired := 0
@@ -168,7 +171,7 @@ func TestAbortOfThePrePointPreventsTheBodyAndThePostPoint(t *testing.T) {
 }
 
 // At the tool seam as well: a call is refused on every way that leads to it.
-func TestNoEntryRunsABlockedBody(t *testing.T) {
+func TestSeam_noEntryRunsBlockedBody(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		d.onPre(r, func(context.Context, seamContext) error { return hooks.Abort("no") })
@@ -176,7 +179,9 @@ func TestNoEntryRunsABlockedBody(t *testing.T) {
 	})
 }
 
-func TestBodyNeverStartsBeforeThePrePointHasDecided(t *testing.T) {
+// No body starts before the pre point has decided, however many seams run at
+// once.
+func TestSeam_bodyWaitsForPrePoint(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		var ran atomic.Int64
@@ -194,7 +199,9 @@ func TestBodyNeverStartsBeforeThePrePointHasDecided(t *testing.T) {
 	})
 }
 
-func TestAbortKeepsItsIdentityThroughNestedSeams(t *testing.T) {
+// An abort of an inner seam comes out of the outer one with its reason, source
+// and point.
+func TestSeam_abortKeepsIdentityWhenNested(t *testing.T) {
 	t.Parallel()
 	for _, inner := range seamFailing() {
 		t.Run(inner.name+" in", func(t *testing.T) {
@@ -216,7 +223,7 @@ func TestAbortKeepsItsIdentityThroughNestedSeams(t *testing.T) {
 	}
 }
 
-func TestPassThroughComesOutOfEverySeamAsTheVerySameError(t *testing.T) {
+func TestPassThrough_comesOutAsTheSameError(t *testing.T) {
 	t.Parallel()
 	interrupt := errors.New("ask the user")
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
@@ -239,7 +246,7 @@ func TestPassThroughComesOutOfEverySeamAsTheVerySameError(t *testing.T) {
 	})
 }
 
-func TestPassThroughWithoutHooks(t *testing.T) {
+func TestPassThrough_withoutHooks(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
 		interrupt := errors.New("ask the user")
@@ -250,7 +257,7 @@ func TestPassThroughWithoutHooks(t *testing.T) {
 }
 
 // Each seam that an interrupt is to leave has to be told.
-func TestPassThroughMarksAnErrorForOneSeam(t *testing.T) {
+func TestPassThrough_marksForOneSeamOnly(t *testing.T) {
 	t.Parallel()
 	interrupt := errors.New("ask the user")
 	for name, mark := range map[string]func(error) error{"marked once": func(err error) error { return err }, "marked again": hooks.PassThrough} {
@@ -269,7 +276,7 @@ func TestPassThroughMarksAnErrorForOneSeam(t *testing.T) {
 	}
 }
 
-func TestAFailingPostHookDoesNotHideTheOthers(t *testing.T) {
+func TestSeam_failingPostHookHidesNoOther(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		var log []string
@@ -284,7 +291,8 @@ func TestAFailingPostHookDoesNotHideTheOthers(t *testing.T) {
 	})
 }
 
-func TestAPanickingPreHookLeavesPostHooksTheWholeContext(t *testing.T) {
+// Post hooks get the whole context after a pre hook that panicked.
+func TestSeam_panickingPreHookKeepsContext(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		d.onPre(r, func(context.Context, seamContext) error { panic("bug") })
@@ -302,7 +310,7 @@ func TestAPanickingPreHookLeavesPostHooksTheWholeContext(t *testing.T) {
 	})
 }
 
-func TestHooksThatRanBeforeAVetoGetNoPostOfTheirOwn(t *testing.T) {
+func TestSeam_hooksBeforeVetoGetNoPost(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		var pre, post []int
@@ -337,7 +345,8 @@ func seamHalved() []seamDriver {
 	return some
 }
 
-func TestEndCalledAgainFiresNothingAndReturnsTheSame(t *testing.T) {
+// The first end decides; later ones return the same.
+func TestSeamEnd_calledAgainFiresNothing(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		fired := 0
@@ -356,7 +365,7 @@ func TestEndCalledAgainFiresNothingAndReturnsTheSame(t *testing.T) {
 	})
 }
 
-func TestEndCalledConcurrentlyFiresOnce(t *testing.T) {
+func TestSeamEnd_calledConcurrentlyFiresOnce(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		var fired atomic.Int64
@@ -372,7 +381,8 @@ func TestEndCalledConcurrentlyFiresOnce(t *testing.T) {
 	})
 }
 
-func TestEndCalledByAPostHookFiresOnceAndDoesNotBlock(t *testing.T) {
+// The post point fires once, and the inner end returns what it was given.
+func TestSeamEnd_calledByPostHookDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("disk full")
 	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
@@ -395,7 +405,8 @@ func TestEndCalledByAPostHookFiresOnceAndDoesNotBlock(t *testing.T) {
 	})
 }
 
-func TestEndAfterAPostHookEndedTheGoroutineFiresNothing(t *testing.T) {
+// A post hook that ended its goroutine has had its point.
+func TestSeamEnd_afterGoexitFiresNothing(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		fired := 0
@@ -408,7 +419,7 @@ func TestEndAfterAPostHookEndedTheGoroutineFiresNothing(t *testing.T) {
 	})
 }
 
-func TestEndOfASeamThatDidNotOpenFiresNothing(t *testing.T) {
+func TestSeamEnd_ofUnopenedSeamFiresNothing(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -421,7 +432,7 @@ func TestEndOfASeamThatDidNotOpenFiresNothing(t *testing.T) {
 	})
 }
 
-func TestSeamsRefuseWhatTheyCannotRun(t *testing.T) {
+func TestSeam_refusesNilAndZeroArguments(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	body := func(context.Context, *hooks.ToolCall) error { t.Error("the body ran"); return nil }
@@ -461,7 +472,7 @@ func TestSeamsRefuseWhatTheyCannotRun(t *testing.T) {
 	}
 }
 
-func TestNilBodyFiresNoPoint(t *testing.T) {
+func TestSeam_nilBodyFiresNoPoint(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	for _, d := range seamDrivers() {
@@ -474,7 +485,7 @@ func TestNilBodyFiresNoPoint(t *testing.T) {
 	require.Error(t, hooks.Run(ctx, seamBefore, seamAfter, &seamOwn{}, nil))
 }
 
-func TestNilContextIsTakenForTheBackground(t *testing.T) {
+func TestSeam_takesNilContextForBackground(t *testing.T) {
 	t.Parallel()
 	var none context.Context
 	for _, d := range seamDrivers() {
@@ -497,7 +508,8 @@ type seamFatContext struct {
 	baggage []string
 }
 
-func TestContextOfATypeThatCannotBeComparedIsAContextLikeAnyOther(t *testing.T) {
+// A ctx on which == panics is legal.
+func TestSeam_takesIncomparableContext(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		fired := 0
@@ -511,7 +523,7 @@ func TestContextOfATypeThatCannotBeComparedIsAContextLikeAnyOther(t *testing.T) 
 	})
 }
 
-func TestOwnContextIsToldOfAFailureBeforeThePostPoint(t *testing.T) {
+func TestRun_tellsContextOfFailureBeforePost(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	failure := errors.New("disk full")
@@ -522,7 +534,8 @@ func TestOwnContextIsToldOfAFailureBeforeThePostPoint(t *testing.T) {
 	assert.Equal(t, []error{failure, nil}, seen)
 }
 
-func TestPostPointFiresThoughTheContextPanicsWhenItIsTold(t *testing.T) {
+// A SetHookError that panics takes nothing from the post hooks.
+func TestRun_firesPostThoughContextPanics(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	failure := errors.New("disk full")
@@ -545,7 +558,7 @@ var (
 )
 
 // A framework's context need not have any method of this package's.
-func TestOwnContextMayBeAnyStruct(t *testing.T) {
+func TestRun_takesAnyStruct(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	failure := errors.New("disk full")
@@ -561,7 +574,7 @@ var (
 	seamPlainAfter  = hooks.Define[struct{ N int }]("seamtest.plain_after")
 )
 
-func TestHookThatEndsTheGoroutineAtThePrePointPreventsTheBody(t *testing.T) {
+func TestSeam_goexitOfPreHookPreventsBody(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		var ev hooks.HookDispatchedEvent
@@ -578,7 +591,9 @@ func TestHookThatEndsTheGoroutineAtThePrePointPreventsTheBody(t *testing.T) {
 	})
 }
 
-func TestContextUsedAgainIsOnBehalfOfItsNewCaller(t *testing.T) {
+// What a seam fills in from ctx is replaced by the next ctx; what the program
+// set stays.
+func TestSeam_reusedContextTakesNewCaller(t *testing.T) {
 	t.Parallel()
 	seamCaller := func(run string) context.Context {
 		return hooks.WithCaller(t.Context(), hooks.Caller{RunID: run, AgentRole: "role of " + run, Agent: []string{run}})
@@ -603,7 +618,7 @@ func (s *seamTold) SetHookError(err error) { s.told = append(s.told, err) }
 
 var seamPreTold, seamPostTold = hooks.Define[seamTold]("seamtest.pre_told"), hooks.Define[seamTold]("seamtest.post_told")
 
-func TestRunTellsTheContextOfAbortsToo(t *testing.T) {
+func TestRun_tellsContextOfAborts(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[seamTold]{seamPreTold, seamPostTold} {
 		r := hooks.NewRegistry()
@@ -632,7 +647,7 @@ func seamAssertTold(t *testing.T, err error, c seamContext) {
 	}
 }
 
-func TestNoPointFiresWhenTheContextIsDoneOnEntry(t *testing.T) {
+func TestSeam_firesNothingWhenDoneOnEntry(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		fired := func(context.Context, seamContext) error { t.Error("a point fired"); return nil }
@@ -653,7 +668,7 @@ func TestNoPointFiresWhenTheContextIsDoneOnEntry(t *testing.T) {
 }
 
 // As when an approval took long.
-func TestBodyIsSkippedWhenTheContextIsDoneAfterThePreHooks(t *testing.T) {
+func TestSeam_skipsBodyWhenDoneAfterPreHooks(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		ctx, cancel := context.WithCancel(context.WithValue(ctx, seamTraceKey{}, "trace-1"))
@@ -674,7 +689,7 @@ func TestBodyIsSkippedWhenTheContextIsDoneAfterThePreHooks(t *testing.T) {
 	})
 }
 
-func TestPostPointGetsALiveContextWhenTheBodyWasCancelled(t *testing.T) {
+func TestSeam_postHooksGetLiveContextAfterCancel(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		ctx, cancel := context.WithCancel(context.WithValue(ctx, seamTraceKey{}, "trace-1"))
@@ -713,7 +728,8 @@ func seamIsAbort(err error) bool {
 	return is
 }
 
-func TestWhatABodyFinishedIsKeptThoughTheContextIsDone(t *testing.T) {
+// What a body has finished is kept although ctx is done.
+func TestSeam_keepsFinishedWorkAfterCancel(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		for _, late := range []string{"in the body", "in the post hooks"} {
@@ -758,7 +774,7 @@ func TestWhatABodyFinishedIsKeptThoughTheContextIsDone(t *testing.T) {
 }
 
 // A hook that could not decide in time must not be taken for a yes.
-func TestBodyIsSkippedWhenAPreHookOutlastsTheDeadline(t *testing.T) {
+func TestSeam_skipsBodyWhenPreHookOutlastsCtx(t *testing.T) {
 	t.Parallel()
 	wait := func(ctx context.Context, _ seamContext) error {
 		<-ctx.Done()
@@ -829,7 +845,7 @@ func seamTraps() map[string]error {
 	return map[string]error{"Unwrap": &seamTrap{unwrap: true}, "Is": &seamTrap{is: true}, "Error": &seamTrap{text: true}}
 }
 
-func TestSeamsSurviveABodysErrorWhoseMethodsPanic(t *testing.T) {
+func TestSeam_survivesHostileErrorOfBody(t *testing.T) {
 	t.Parallel()
 	for name, trap := range seamTraps() {
 		t.Run(name, func(t *testing.T) {
@@ -854,7 +870,7 @@ func TestSeamsSurviveABodysErrorWhoseMethodsPanic(t *testing.T) {
 	}
 }
 
-func TestSeamsSurviveAGuardsErrorWhoseMethodsPanic(t *testing.T) {
+func TestSeam_survivesHostileErrorOfGuard(t *testing.T) {
 	t.Parallel()
 	for name, trap := range seamTraps() {
 		t.Run(name, func(t *testing.T) {
@@ -885,7 +901,7 @@ func TestSeamsSurviveAGuardsErrorWhoseMethodsPanic(t *testing.T) {
 	}
 }
 
-func TestSeamsSurviveAGuardsErrorWhoseMethodsPanicAfterAFailure(t *testing.T) {
+func TestSeam_survivesHostileGuardAfterFailure(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("disk full")
 	for name, trap := range seamTraps() {
@@ -908,7 +924,7 @@ func TestSeamsSurviveAGuardsErrorWhoseMethodsPanicAfterAFailure(t *testing.T) {
 }
 
 // There recover returns nil, as it does where nothing has panicked.
-func TestBodyPanicWithNilIsAPanicUnderTheOldRuleToo(t *testing.T) {
+func TestSeam_nilPanicUnderOldRuleIsPanic(t *testing.T) {
 	const (
 		variable = "HOOKS_TEST_PANICNIL"
 		passed   = "passed: "
@@ -938,7 +954,9 @@ func TestBodyPanicWithNilIsAPanicUnderTheOldRuleToo(t *testing.T) {
 	}
 }
 
-func TestHookErrorsOfAnyKindLetTheBodyRun(t *testing.T) {
+// Errors and panics of any kind are passed over, and the context shows nothing
+// of them.
+func TestSeam_failingHooksLetBodyRun(t *testing.T) {
 	t.Parallel()
 	var none *hooks.HookAborted
 	for name, hook := range map[string]seamFunc{
@@ -993,7 +1011,9 @@ func deadlineRefusal(t *testing.T, c seamContext, err error) *hooks.HookAborted 
 	return aborted(t, err)
 }
 
-func TestAHookThatRunsOutOfTimeIsPassedOverOrRefusesAtEachSeam(t *testing.T) {
+// A hook that runs out of time is passed over, and refuses if it is fail-
+// closed.
+func TestSeam_hookOutOfTimeIsSkippedOrRefuses(t *testing.T) {
 	t.Parallel()
 	obeys := func(ctx context.Context, _ seamContext) error { return deadlineWait(ctx, time.Hour) }
 	ignores := func(context.Context, seamContext) error {
@@ -1063,7 +1083,8 @@ func TestAHookThatRunsOutOfTimeIsPassedOverOrRefusesAtEachSeam(t *testing.T) {
 	}
 }
 
-func TestAHookUnderATimeoutSeesWhyItsCallerWasCancelled(t *testing.T) {
+// A hook under a timeout sees why its caller was cancelled.
+func TestSeam_timedHookSeesCauseOfCancel(t *testing.T) {
 	t.Parallel()
 	why := errors.New("the user left")
 	for name, opts := range map[string][]hooks.Option{"hook": nil, "guard": {hooks.AsGuard()}} {
@@ -1089,7 +1110,7 @@ func TestAHookUnderATimeoutSeesWhyItsCallerWasCancelled(t *testing.T) {
 }
 
 // A post hook of a cancelled run has the whole of its time.
-func TestATimeoutAfterACancelStartsAnew(t *testing.T) {
+func TestSeam_timeoutStartsAnewAfterCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
@@ -1118,7 +1139,7 @@ type deadlineOddCtx struct {
 	labels map[string]string
 }
 
-func TestSeamsTakeAContextThatCannotBeCompared(t *testing.T) {
+func TestSeam_takesIncomparableContextWithDeadline(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		posts := 0

@@ -21,7 +21,9 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestSubAgentsAbortReachesTheModelWithoutItsSource(t *testing.T) {
+// The model reads the reason of a sub-agent's abort, and not where it came
+// from.
+func TestRunTool_subAgentsAbortHidesSource(t *testing.T) {
 	t.Parallel()
 	inner := &hooks.HookAborted{Reason: "over budget", Source: "internal/policy.go:12", Point: "pre_step"}
 	for name, err := range map[string]error{"bare": inner, "wrapped": fmt.Errorf("sub-agent: %w", inner)} {
@@ -36,7 +38,8 @@ func TestSubAgentsAbortReachesTheModelWithoutItsSource(t *testing.T) {
 	assert.Equal(t, "Tool delegate failed", silent.Result)
 }
 
-func TestInterruptInANestThatIsTooDeepIsNotLost(t *testing.T) {
+// An interrupt isn't lost in a nest that is too deep.
+func TestRunTool_interruptOutlivesDeepNest(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	errInterrupt := errors.New("interrupt")
@@ -50,7 +53,8 @@ func TestInterruptInANestThatIsTooDeepIsNotLost(t *testing.T) {
 	require.ErrorIs(t, err, hooks.ErrTooDeep)
 }
 
-func TestResultIsEditedSinceTheBodyWhateverHooksDispatch(t *testing.T) {
+// A result counts as edited since the body, whatever hooks dispatch.
+func TestRunTool_resultEditedSinceBody(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	hooks.On(hooks.PostToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
@@ -65,7 +69,8 @@ func TestResultIsEditedSinceTheBodyWhateverHooksDispatch(t *testing.T) {
 	assert.True(t, call.ResultEdited())
 }
 
-func TestUnreadableArgumentsAreKnownToHooksUntilTheModelWasTold(t *testing.T) {
+// Hooks know of unreadable arguments until the model was told.
+func TestRunTool_hooksKnowUnreadableArguments(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	var seen []error
@@ -81,14 +86,15 @@ func TestUnreadableArgumentsAreKnownToHooksUntilTheModelWasTold(t *testing.T) {
 	assert.NoError(t, call.ArgumentsError())
 }
 
-func TestTextOfAResultIsThatOfAllItsParts(t *testing.T) {
+func TestToolCall_textJoinsAllParts(t *testing.T) {
 	t.Parallel()
 	call := &hooks.ToolCall{Result: "a", Parts: []hooks.Part{{Kind: "text", Text: "b"}, {Kind: "image"}, {Kind: "text", Text: "c"}}}
 	assert.Equal(t, "abc", call.Text())
 	assert.Equal(t, "only", (&hooks.ToolCall{Result: "only"}).Text())
 }
 
-func TestPanicWithAnErrorWhoseMethodsPanicIsATools(t *testing.T) {
+// A panic with an error whose methods panic is a failure of the tool.
+func TestRunTool_survivesPanicWithHostileError(t *testing.T) {
 	t.Parallel()
 	for name, trap := range seamTraps() {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +113,7 @@ func TestPanicWithAnErrorWhoseMethodsPanicIsATools(t *testing.T) {
 
 // The goroutine is lost, but whoever looks at the call afterwards must not
 // find a hole, nor a result that no guard has passed.
-func TestHookThatEndsTheGoroutineLeavesAToolCallWithAResult(t *testing.T) {
+func TestRunTool_goexitOfHookLeavesResult(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
 		for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
@@ -123,7 +129,7 @@ func TestHookThatEndsTheGoroutineLeavesAToolCallWithAResult(t *testing.T) {
 	})
 }
 
-func TestBodyThatEndsItsGoroutineLeavesAToolCallWithAResult(t *testing.T) {
+func TestRunTool_goexitOfBodyLeavesResult(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
 		call := &hooks.ToolCall{Name: "fetch"}
@@ -137,7 +143,7 @@ func TestBodyThatEndsItsGoroutineLeavesAToolCallWithAResult(t *testing.T) {
 	})
 }
 
-func TestParallelToolCallsEndWithTheDeadline(t *testing.T) {
+func TestRunTools_endsWithDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := newRun(t)
@@ -189,7 +195,8 @@ func (p deadlinePerson) RequestInput(ctx context.Context, _, _ string) (string, 
 	return "yes", nil
 }
 
-func TestAnApprovalThatNobodyGivesInTimeRefuses(t *testing.T) {
+// An approval that nobody gives in time is a refusal.
+func TestRunTool_lateApprovalRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		after   time.Duration
@@ -257,7 +264,7 @@ func seamRefuse(err error) seamToolFunc {
 	return func(context.Context, *hooks.ToolCall) error { return err }
 }
 
-func TestBlockedToolIsNotRunAndTheModelReadsWhy(t *testing.T) {
+func TestRunTool_blockedTellsModelWhy(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		refusal error
@@ -297,7 +304,7 @@ func TestBlockedToolIsNotRunAndTheModelReadsWhy(t *testing.T) {
 	}
 }
 
-func TestPostHookMayRewriteTheTextOfABlockedCall(t *testing.T) {
+func TestRunTool_postHookRewritesBlockedText(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")))
@@ -309,7 +316,8 @@ func TestPostHookMayRewriteTheTextOfABlockedCall(t *testing.T) {
 	})
 }
 
-func TestEveryWayToBlockIsSeenAlikeByPostHooks(t *testing.T) {
+// Post hooks see a blocked call alike, whoever blocked it.
+func TestRunTool_postHooksSeeEveryBlock(t *testing.T) {
 	t.Parallel()
 	for name, block := range map[string]func(ctx context.Context, r *hooks.Registry, fn seamToolFunc) context.Context{
 		"ordinary hook": func(ctx context.Context, r *hooks.Registry, fn seamToolFunc) context.Context {
@@ -346,7 +354,7 @@ func TestEveryWayToBlockIsSeenAlikeByPostHooks(t *testing.T) {
 	}
 }
 
-func TestStopRunComesOutOfTheToolSeamAfterThePostHooks(t *testing.T) {
+func TestRunTool_stopRunComesOutAfterPostHooks(t *testing.T) {
 	t.Parallel()
 	stop := &hooks.HookAborted{Reason: "over budget", Source: "accounting", StopRun: true}
 	for name, at := range map[string]hooks.Point[hooks.ToolCall]{"pre": hooks.PreToolCall, "post": hooks.PostToolCall} {
@@ -373,7 +381,7 @@ func TestStopRunComesOutOfTheToolSeamAfterThePostHooks(t *testing.T) {
 	}
 }
 
-func TestStopRunOfAPostHookOnABlockedCallComesOut(t *testing.T) {
+func TestRunTool_stopRunOnBlockedCallComesOut(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")))
@@ -385,7 +393,7 @@ func TestStopRunOfAPostHookOnABlockedCallComesOut(t *testing.T) {
 	})
 }
 
-func TestAbortAfterTheToolWithholdsItsResult(t *testing.T) {
+func TestRunTool_postAbortWithholdsResult(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("password hunter2 refused")
 	fails := func(context.Context, *hooks.ToolCall) error { return failure }
@@ -434,7 +442,7 @@ func TestAbortAfterTheToolWithholdsItsResult(t *testing.T) {
 	}
 }
 
-func TestToolFailureBecomesTheResult(t *testing.T) {
+func TestRunTool_failureBecomesResult(t *testing.T) {
 	t.Parallel()
 	image := []hooks.Part{{Kind: "image", Native: 1}}
 	for name, tc := range map[string]struct {
@@ -472,7 +480,7 @@ func TestToolFailureBecomesTheResult(t *testing.T) {
 	}
 }
 
-func TestToolPanicBecomesAResultThatDoesNotTellTheValue(t *testing.T) {
+func TestRunTool_panicResultHidesValue(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]any{"a text": "hunter2", "an error": errors.New("hunter2"), "nil": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -494,7 +502,7 @@ func TestToolPanicBecomesAResultThatDoesNotTellTheValue(t *testing.T) {
 	}
 }
 
-func TestPanicErrorOfAToolHoldsTheStack(t *testing.T) {
+func TestRunTool_panicErrorHoldsStack(t *testing.T) {
 	t.Parallel()
 	call := &hooks.ToolCall{Name: "fetch"}
 	require.NoError(t, hooks.RunTool(t.Context(), call, seamBlowUp))
@@ -505,7 +513,7 @@ func TestPanicErrorOfAToolHoldsTheStack(t *testing.T) {
 
 func seamBlowUp(context.Context, *hooks.ToolCall) error { panic("boom") }
 
-func TestPostHookMayRecoverAFailedCall(t *testing.T) {
+func TestRunTool_postHookRecoversFailedCall(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
@@ -519,7 +527,9 @@ func TestPostHookMayRecoverAFailedCall(t *testing.T) {
 	})
 }
 
-func TestSubAgentsAbortIsAToolErrorUnlessItStopsTheRun(t *testing.T) {
+// An abort that the body returns fails the call, and ends the run if it says
+// StopRun.
+func TestRunTool_subAgentsAbortIsToolError(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]bool{"ends the call": false, "ends the run": true} {
 		t.Run(name, func(t *testing.T) {
@@ -556,7 +566,8 @@ func TestSubAgentsAbortIsAToolErrorUnlessItStopsTheRun(t *testing.T) {
 	}
 }
 
-func TestRefusalOfANestedCallIsNamedInTheOuterOne(t *testing.T) {
+// The outer call itself was not blocked.
+func TestRunTool_outerCallNamesNestedRefusal(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("rm is forbidden")), hooks.WithTools("rm"))
@@ -581,7 +592,7 @@ func TestRefusalOfANestedCallIsNamedInTheOuterOne(t *testing.T) {
 	})
 }
 
-func TestInputEditsOfAnyKindReachTheTool(t *testing.T) {
+func TestRunTool_inputEditsReachTool(t *testing.T) {
 	t.Parallel()
 	for name, hook := range map[string]seamToolFunc{
 		"in place": func(_ context.Context, call *hooks.ToolCall) error { call.Input["path"] = "/tmp"; return nil },
@@ -605,7 +616,8 @@ func TestInputEditsOfAnyKindReachTheTool(t *testing.T) {
 	}
 }
 
-func TestBothPointsFireForAToolThatNobodyKnows(t *testing.T) {
+// A tool that nobody knows fires both points.
+func TestRunTool_unknownToolFiresBothPoints(t *testing.T) {
 	t.Parallel()
 	unknown := errors.New("no such tool")
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
@@ -630,7 +642,7 @@ func TestBothPointsFireForAToolThatNobodyKnows(t *testing.T) {
 	})
 }
 
-func TestPreHookMayRepairTheNameOfATool(t *testing.T) {
+func TestRunTool_preHookRepairsName(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error { call.Name = "fill"; return nil })
@@ -644,7 +656,7 @@ func TestPreHookMayRepairTheNameOfATool(t *testing.T) {
 	})
 }
 
-func TestGuardJudgesWhatIsReallyRun(t *testing.T) {
+func TestRunTool_guardJudgesWhatRuns(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
@@ -668,7 +680,7 @@ func TestGuardJudgesWhatIsReallyRun(t *testing.T) {
 	})
 }
 
-func TestRawResultIsUntouchedByAReplacedResult(t *testing.T) {
+func TestRunTool_newResultKeepsRawResult(t *testing.T) {
 	t.Parallel()
 	type answer struct{ N int }
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
@@ -692,7 +704,7 @@ func TestRawResultIsUntouchedByAReplacedResult(t *testing.T) {
 	})
 }
 
-func TestHooksThatOnlyWatchLeaveTheRawResultAsItIs(t *testing.T) {
+func TestRunTool_watchersLeaveRawResultAsItIs(t *testing.T) {
 	t.Parallel()
 	for watchers := range 3 {
 		t.Run(fmt.Sprint(watchers), func(t *testing.T) {
@@ -712,7 +724,8 @@ func TestHooksThatOnlyWatchLeaveTheRawResultAsItIs(t *testing.T) {
 	}
 }
 
-func TestFinishedToolIsNeverRunAgainBecauseOfAPostHook(t *testing.T) {
+// A tool that finished isn't run again because a post hook failed.
+func TestRunTool_postHookNeverCausesSecondRun(t *testing.T) {
 	t.Parallel()
 	for name, hook := range map[string]seamToolFunc{
 		"panics":  func(context.Context, *hooks.ToolCall) error { panic("bug") },
@@ -746,7 +759,7 @@ func TestFinishedToolIsNeverRunAgainBecauseOfAPostHook(t *testing.T) {
 	}
 }
 
-func TestAnsweredToolIsNotRun(t *testing.T) {
+func TestRunTool_answeredIsNotRun(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"from the cache", ""} {
 		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
@@ -780,7 +793,7 @@ func TestAnsweredToolIsNotRun(t *testing.T) {
 	}
 }
 
-func TestAbortWinsOverAnAnswer(t *testing.T) {
+func TestRunTool_abortWinsOverAnswer(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
@@ -801,7 +814,7 @@ func TestAbortWinsOverAnAnswer(t *testing.T) {
 }
 
 // Only Answer makes a result before the tool: what else stands there is none.
-func TestResultWrittenBeforeTheToolIsNotTakenForItsOwn(t *testing.T) {
+func TestRunTool_dropsResultWrittenBefore(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
@@ -822,7 +835,7 @@ func TestResultWrittenBeforeTheToolIsNotTakenForItsOwn(t *testing.T) {
 }
 
 // A call is refused by a hook that says so, not by what it writes.
-func TestBlockedWrittenByAHookIsNoRefusal(t *testing.T) {
+func TestRunTool_writtenBlockedIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
 		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
@@ -840,7 +853,8 @@ func TestBlockedWrittenByAHookIsNoRefusal(t *testing.T) {
 	})
 }
 
-func TestFilteredHookDecidesAlikeOnEveryWayToATool(t *testing.T) {
+// A filtered hook decides alike on every way that leads to a tool.
+func TestRunTool_filterHoldsOnEveryWay(t *testing.T) {
 	t.Parallel()
 	type way = func(ctx context.Context, call *hooks.ToolCall) error
 	never := func(context.Context, *hooks.ToolCall) error { t.Error("the tool ran"); return nil }
@@ -895,7 +909,7 @@ func seamCalls(n int) []*hooks.ToolCall {
 	return calls
 }
 
-func TestParallelCallsKeepTheirInputsHooksAndResultsConcurrentSafe(t *testing.T) {
+func TestRunTools_keepsCallsApartConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	ctx, r := seamScope(t)
@@ -936,7 +950,7 @@ func TestParallelCallsKeepTheirInputsHooksAndResultsConcurrentSafe(t *testing.T)
 	}
 }
 
-func TestHooksOfParallelCallsRunConcurrently(t *testing.T) {
+func TestRunTools_hooksRunConcurrently(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
 		ctx, r := seamScope(t)
@@ -953,7 +967,7 @@ func TestHooksOfParallelCallsRunConcurrently(t *testing.T) {
 	}
 }
 
-func TestLimitBoundsTheCallsThatRunAtOnce(t *testing.T) {
+func TestRunTools_limitBoundsCalls(t *testing.T) {
 	t.Parallel()
 	var now, most atomic.Int64
 	require.NoError(t, hooks.RunTools(t.Context(), seamCalls(40), 3, func(context.Context, *hooks.ToolCall) error {
@@ -972,7 +986,7 @@ func TestLimitBoundsTheCallsThatRunAtOnce(t *testing.T) {
 	assert.Positive(t, most.Load())
 }
 
-func TestOneCallsFailureDoesNotTouchTheOthers(t *testing.T) {
+func TestRunTools_failureTouchesNoOther(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")), hooks.WithTools("call-1"))
@@ -1005,7 +1019,8 @@ func TestOneCallsFailureDoesNotTouchTheOthers(t *testing.T) {
 	}, results)
 }
 
-func TestNothingStartsAfterAnErrorThatStopsTheRun(t *testing.T) {
+// Calls that aren't started get a result that says why.
+func TestRunTools_startsNothingAfterStop(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		stop error
@@ -1050,7 +1065,7 @@ func TestNothingStartsAfterAnErrorThatStopsTheRun(t *testing.T) {
 	}
 }
 
-func TestFirstErrorThatStopsTheRunIsReturned(t *testing.T) {
+func TestRunTools_returnsFirstStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, r := seamScope(t)
@@ -1074,7 +1089,8 @@ func TestFirstErrorThatStopsTheRunIsReturned(t *testing.T) {
 	})
 }
 
-func TestRunningSiblingsFinishWithTheirPostPointBeforeRunToolsReturns(t *testing.T) {
+// Running siblings finish, with their post point, before RunTools returns.
+func TestRunTools_waitsForRunningSiblings(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	stopped := make(chan struct{})
@@ -1115,7 +1131,7 @@ func TestRunningSiblingsFinishWithTheirPostPointBeforeRunToolsReturns(t *testing
 	}
 }
 
-func TestCancelTearsParallelCallsDownWithoutAHole(t *testing.T) {
+func TestRunTools_cancelLeavesNoHole(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	ctx, cancel := context.WithCancel(ctx)
@@ -1151,7 +1167,7 @@ func TestCancelTearsParallelCallsDownWithoutAHole(t *testing.T) {
 	assert.Equal(t, 16, notRun)
 }
 
-func TestRunToolsRefusesANilOrRepeatedCallBeforeAnythingRuns(t *testing.T) {
+func TestRunTools_refusesNilAndRepeatedCalls(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	seamOnTool(r, hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { t.Error("a point fired"); return nil })
@@ -1169,7 +1185,7 @@ func TestRunToolsRefusesANilOrRepeatedCallBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-func TestParallelBodyThatEndsItsGoroutineStopsTheRun(t *testing.T) {
+func TestRunTools_goexitOfBodyStops(t *testing.T) {
 	t.Parallel()
 	ctx, r := seamScope(t)
 	var posts atomic.Int64
@@ -1192,7 +1208,7 @@ func TestParallelBodyThatEndsItsGoroutineStopsTheRun(t *testing.T) {
 	}
 }
 
-func TestParallelHookThatEndsItsGoroutineLeavesNoHole(t *testing.T) {
+func TestRunTools_goexitOfHookLeavesNoHole(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
 		ctx, r := seamScope(t)
@@ -1206,7 +1222,7 @@ func TestParallelHookThatEndsItsGoroutineLeavesNoHole(t *testing.T) {
 	}
 }
 
-func TestParallelCallsOfOneCallerShareNothingConcurrentSafe(t *testing.T) {
+func TestRunTools_sharesNothingConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	type key struct{}
 	ctx, r := seamScope(t)
