@@ -167,12 +167,15 @@ func TestLoopHooks_mayRemoveThemselves(t *testing.T) {
 	var tr trace
 	loop := tracingLoop(&tr)
 	var reg *hooks.LoopRegistration
+	turns := 0
 	loop.BeforeTurn = func(context.Context, int, []hooks.Message) error {
+		turns++
 		assert.True(t, reg.Remove())
 		return nil
 	}
 	reg = loop.Register(hooks.In(r))
-	finishes(t, "a turn", func() { assert.NoError(t, oneTurn(ctx, new(hooks.Turn))) })
+	assert.Equal(t, seamExit{}, seamLeave(t, func() error { return oneTurn(ctx, new(hooks.Turn)) }))
+	assert.Equal(t, 1, turns)
 	assert.Empty(t, tr.take())
 }
 
@@ -605,27 +608,24 @@ func TestLoopHooks_ownSeamIsTooDeep(t *testing.T) {
 	hooks.LoopHooks{BeforeToolExecution: func(ctx context.Context, name string, _ map[string]any) (hooks.Gate, error) {
 		return hooks.Gate{Authorize: true}, hooks.RunTool(ctx, &hooks.ToolCall{Name: name}, toolReturning(""))
 	}}.Register(hooks.In(r))
-	finishes(t, "the nest", func() {
-		assert.ErrorIs(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "t"}, toolReturning("")), hooks.ErrTooDeep)
-	})
-	finishes(t, "a bare dispatch of an error that says so", func() {
-		ctx, r := newRun(t)
-		gated(hooks.Gate{}, hooks.ErrTooDeep).Register(hooks.In(r))
-		abort := aborted(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "t"}))
-		assert.ErrorIs(t, abort, hooks.ErrTooDeep)
-		assert.True(t, abort.StopRun)
-		assert.NotContains(t, abort.Reason, "failed")
-	})
+	exit := seamLeave(t, func() error { return hooks.RunTool(ctx, &hooks.ToolCall{Name: "t"}, toolReturning("")) })
+	assert.ErrorIs(t, exit.err, hooks.ErrTooDeep)
+
+	// A bare dispatch of an error that says so.
+	ctx, r = newRun(t)
+	gated(hooks.Gate{}, hooks.ErrTooDeep).Register(hooks.In(r))
+	abort := aborted(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "t"}))
+	assert.ErrorIs(t, abort, hooks.ErrTooDeep)
+	assert.True(t, abort.StopRun)
+	assert.NotContains(t, abort.Reason, "failed")
 }
 
 func TestLoopHooks_goexitUnwinds(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	brokenLoop(func(context.Context) error { runtime.Goexit(); return nil }).Register(hooks.In(r))
-	finishes(t, "the goroutine", func() {
-		_ = hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "t"})
-		assert.Fail(t, "it went on")
-	})
+	exit := seamLeave(t, func() error { return hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "t"}) })
+	assert.True(t, exit.exited)
 }
 
 func TestLoopHooks_allocateOnlyToStop(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 func TestRunExecution_endGetsLiveContext(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.Execution]{hooks.ExecutionStart, hooks.Input, hooks.Output} {
-		ctx, r := seamScope(t)
+		ctx, r := newRun(t)
 		ctx, cancel := context.WithCancel(ctx)
 		hooks.On(at, func(context.Context, *hooks.Execution) error { cancel(); return nil }, hooks.In(r))
 		ends := 0
@@ -48,7 +48,7 @@ func TestRunExecution_endGetsLiveContext(t *testing.T) {
 
 func TestRunExecution_nestedEndsWithParent(t *testing.T) {
 	t.Parallel()
-	ctx, parent := seamScope(t)
+	ctx, parent := newRun(t)
 	child := hooks.NewRegistry()
 	var log []string
 	note := func(who string, r *hooks.Registry) {
@@ -80,7 +80,7 @@ func TestRunExecution_endFiresAfterGoexitOfHook(t *testing.T) {
 	for _, at := range []hooks.Point[hooks.Execution]{hooks.Input, hooks.Output} {
 		t.Run(string(at.Name()), func(t *testing.T) {
 			t.Parallel()
-			ctx, r := seamScope(t)
+			ctx, r := newRun(t)
 			hooks.On(at, func(context.Context, *hooks.Execution) error { runtime.Goexit(); return nil }, hooks.In(r))
 			ends := 0
 			hooks.On(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error {
@@ -101,7 +101,7 @@ func TestRunExecution_endFiresAfterGoexitOfHook(t *testing.T) {
 
 func TestRunExecution_goexitAtEndFiresOnce(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	ends := 0
 	hooks.On(hooks.ExecutionEnd, func(context.Context, *hooks.Execution) error { ends++; runtime.Goexit(); return nil }, hooks.In(r))
 	exit := seamLeave(t, func() error {
@@ -253,7 +253,7 @@ func seamEachExecution(t *testing.T, test func(t *testing.T, ctx context.Context
 		}
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, r := seamScope(t)
+			ctx, r := newRun(t)
 			test(t, ctx, r, func(ctx context.Context, x *hooks.Execution, body seamExecFunc) error {
 				return d.run(ctx, seamExecution{x}, func(ctx context.Context, c seamContext) error {
 					return body(ctx, c.native().(*hooks.Execution))
@@ -581,7 +581,7 @@ func seamOnStep(r *hooks.Registry, p hooks.Point[hooks.Step], fn func(context.Co
 func TestRunStep_returnsWhatPostHooksLeft(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []hooks.StepKind{hooks.StepTask, hooks.StepFlowMethod, hooks.StepTurn} {
-		ctx, r := seamScope(t)
+		ctx, r := newRun(t)
 		seamOnStep(r, hooks.PreStep, func(_ context.Context, s *hooks.Step) error {
 			assert.Equal(t, kind, s.Kind)
 			assert.Equal(t, "plan", s.Name)
@@ -607,7 +607,7 @@ func TestRunStep_returnsWhatPostHooksLeft(t *testing.T) {
 // A nil output is a replacement like any other.
 func TestRunStep_nilReplacesOutput(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	seamOnStep(r, hooks.PostStep, func(_ context.Context, s *hooks.Step) error { s.Output = nil; return nil })
 	s := &hooks.Step{}
 	require.NoError(t, hooks.RunStep(ctx, s, func(_ context.Context, s *hooks.Step) error { s.Output = "secret"; return nil }))
@@ -617,7 +617,7 @@ func TestRunStep_nilReplacesOutput(t *testing.T) {
 func TestRunStep_abortStopsLoop(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.Step]{hooks.PreStep, hooks.PostStep} {
-		ctx, r := seamScope(t)
+		ctx, r := newRun(t)
 		stop := func(s *hooks.Step) error {
 			if s.Name == "2" {
 				return hooks.Abort("enough")
@@ -650,7 +650,7 @@ func TestRunStep_abortStopsLoop(t *testing.T) {
 // Nobody after the hook sees what the output was before.
 func TestRunStep_replacedOutputIsOnlyOneLeft(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	var seen []any
 	seamOnStep(r, hooks.PostStep, func(_ context.Context, s *hooks.Step) error { s.Output = "clean"; return nil }, hooks.WithPriority(1))
 	seamOnStep(r, hooks.PostStep, func(_ context.Context, s *hooks.Step) error { seen = append(seen, s.Output); return nil })
@@ -683,7 +683,7 @@ func TestRunStep_replacedOutputIsOnlyOneLeft(t *testing.T) {
 
 func TestRunExecution_firesPointsOfLoopOnly(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	var log []string
 	for _, p := range seamExecPoints {
 		seamOnExec(r, p, func(context.Context, *hooks.Execution) error { log = append(log, string(p.Name())); return nil })
@@ -720,7 +720,7 @@ func TestRunExecution_firesPointsOfLoopOnly(t *testing.T) {
 func TestRunStep_vetoedHasError(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.Step]{hooks.PreStep, hooks.PostStep} {
-		ctx, r := seamScope(t)
+		ctx, r := newRun(t)
 		seamOnStep(r, at, func(context.Context, *hooks.Step) error { return hooks.Abort("no") })
 		s := &hooks.Step{Err: errors.New("left over"), Output: "left over"}
 		err := hooks.RunStep(ctx, s, func(context.Context, *hooks.Step) error { return nil })
@@ -744,7 +744,7 @@ func seamEachModel(t *testing.T, test func(t *testing.T, ctx context.Context, r 
 		}
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, r := seamScope(t)
+			ctx, r := newRun(t)
 			test(t, ctx, r, func(ctx context.Context, m *hooks.ModelCall, body seamModelFunc) error {
 				return d.run(ctx, seamModel{m}, func(ctx context.Context, c seamContext) error {
 					return body(ctx, c.native().(*hooks.ModelCall))
@@ -835,37 +835,6 @@ func TestRunModel_callsOverOneHistoryStayApart(t *testing.T) {
 		close(secondDone)
 		assert.NoError(t, <-first)
 	})
-}
-
-func TestRunModel_answeredIsNotCalled(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []string{"from the cache", ""} {
-		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
-			t.Parallel()
-			seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
-				later, posts := 0, 0
-				seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.Answer(answer); return nil })
-				seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {
-					later++
-					assert.True(t, m.Answered())
-					return nil
-				})
-				seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
-					posts++
-					assert.Equal(t, answer, m.Response)
-					m.Response += "!"
-					return nil
-				})
-				m := &hooks.ModelCall{}
-				require.NoError(t, run(ctx, m, func(context.Context, *hooks.ModelCall) error { t.Error("the model was called"); return nil }))
-				assert.Equal(t, 1, later)
-				assert.Equal(t, 1, posts)
-				assert.Equal(t, answer+"!", m.Response)
-				assert.True(t, m.Answered())
-				assert.NoError(t, m.Err)
-			})
-		})
-	}
 }
 
 func TestRunModel_abortWinsOverAnswer(t *testing.T) {

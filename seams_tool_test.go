@@ -239,7 +239,7 @@ func seamEachTool(t *testing.T, test func(t *testing.T, ctx context.Context, r *
 		}
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, r := seamScope(t)
+			ctx, r := newRun(t)
 			test(t, ctx, r, func(ctx context.Context, call *hooks.ToolCall, body seamToolFunc) error {
 				return d.run(ctx, seamTool{call}, func(ctx context.Context, c seamContext) error {
 					return body(ctx, c.native().(*hooks.ToolCall))
@@ -304,16 +304,36 @@ func TestRunTool_blockedTellsModelWhy(t *testing.T) {
 	}
 }
 
-func TestRunTool_postHookRewritesBlockedText(t *testing.T) {
+// A post hook may rewrite the text of a blocked call, or stop the run for it.
+func TestRunTool_postHookActsOnBlockedCall(t *testing.T) {
 	t.Parallel()
-	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
-		seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")))
-		seamOnTool(r, hooks.PostToolCall, seamReturns("Try the archive instead."))
-		call := &hooks.ToolCall{Name: "rm"}
-		require.NoError(t, run(ctx, call, seamReturns("gone")))
-		assert.Equal(t, "Try the archive instead.", call.Result)
-		assert.NotNil(t, call.Blocked)
-	})
+	for name, tc := range map[string]struct {
+		hook seamToolFunc
+		text string
+		stop string
+	}{
+		"rewrites": {seamReturns("Try the archive instead."), "Try the archive instead.", ""},
+		"stops":    {seamRefuse(&hooks.HookAborted{Reason: "third refusal", StopRun: true}), "Tool result withheld by hook. Tool: rm. Reason: third refusal", "third refusal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")))
+				seamOnTool(r, hooks.PostToolCall, tc.hook)
+				call := &hooks.ToolCall{Name: "rm"}
+				err := run(ctx, call, seamReturns("gone"))
+				assert.Equal(t, tc.text, call.Result)
+				assert.NotNil(t, call.Blocked)
+				if tc.stop == "" {
+					require.NoError(t, err)
+					return
+				}
+				abort, ok := errors.AsType[*hooks.HookAborted](err)
+				require.True(t, ok)
+				assert.Equal(t, tc.stop, abort.Reason)
+			})
+		})
+	}
 }
 
 // Post hooks see a blocked call alike, whoever blocked it.
@@ -379,18 +399,6 @@ func TestRunTool_stopRunComesOutAfterPostHooks(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestRunTool_stopRunOnBlockedCallComesOut(t *testing.T) {
-	t.Parallel()
-	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
-		seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")))
-		seamOnTool(r, hooks.PostToolCall, seamRefuse(&hooks.HookAborted{Reason: "third refusal", StopRun: true}))
-		err := run(ctx, &hooks.ToolCall{Name: "rm"}, seamReturns("gone"))
-		abort, ok := errors.AsType[*hooks.HookAborted](err)
-		require.True(t, ok)
-		assert.Equal(t, "third refusal", abort.Reason)
-	})
 }
 
 func TestRunTool_postAbortWithholdsResult(t *testing.T) {
@@ -759,40 +767,6 @@ func TestRunTool_postHookNeverCausesSecondRun(t *testing.T) {
 	}
 }
 
-func TestRunTool_answeredIsNotRun(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []string{"from the cache", ""} {
-		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
-			t.Parallel()
-			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
-				later, posts := 0, 0
-				seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error { call.Answer(answer); return nil })
-				seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-					later++
-					assert.True(t, call.Answered())
-					assert.Equal(t, answer, call.Result)
-					return nil
-				})
-				seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-					posts++
-					assert.True(t, call.Answered())
-					assert.Equal(t, answer, call.Result)
-					call.Result += "!"
-					return nil
-				})
-				call := &hooks.ToolCall{Name: "fetch"}
-				require.NoError(t, run(ctx, call, func(context.Context, *hooks.ToolCall) error { t.Error("the tool ran"); return nil }))
-				assert.Equal(t, 1, later)
-				assert.Equal(t, 1, posts)
-				assert.Equal(t, answer+"!", call.Result)
-				assert.True(t, call.Answered())
-				assert.False(t, call.Ran())
-				assert.False(t, call.IsError())
-			})
-		})
-	}
-}
-
 func TestRunTool_abortWinsOverAnswer(t *testing.T) {
 	t.Parallel()
 	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
@@ -878,7 +852,7 @@ func TestRunTool_filterHoldsOnEveryWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, r := seamScope(t)
+			ctx, r := newRun(t)
 			var events []hooks.HookDispatchedEvent
 			r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) { events = append(events, ev) })
 			seamOnTool(r, hooks.PreToolCall, seamRefuse(&hooks.HookAborted{Reason: "no", StopRun: true}),
@@ -912,7 +886,7 @@ func seamCalls(n int) []*hooks.ToolCall {
 func TestRunTools_keepsCallsApartConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	type key struct{}
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	var mu sync.Mutex
 	pre, post := map[string]int{}, map[string]int{}
 	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
@@ -953,7 +927,7 @@ func TestRunTools_keepsCallsApartConcurrentSafe(t *testing.T) {
 func TestRunTools_hooksRunConcurrently(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
-		ctx, r := seamScope(t)
+		ctx, r := newRun(t)
 		const n = 8
 		var arrived sync.WaitGroup
 		arrived.Add(n)
@@ -988,7 +962,7 @@ func TestRunTools_limitBoundsCalls(t *testing.T) {
 
 func TestRunTools_failureTouchesNoOther(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	seamOnTool(r, hooks.PreToolCall, seamRefuse(hooks.Abort("no")), hooks.WithTools("call-1"))
 	seamOnTool(r, hooks.PostToolCall, seamRefuse(hooks.Abort("secret")), hooks.WithTools("call-4"))
 	calls := seamCalls(6)
@@ -1033,7 +1007,7 @@ func TestRunTools_startsNothingAfterStop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, r := seamScope(t)
+			ctx, r := newRun(t)
 			var points atomic.Int64
 			seamOnTool(r, hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { points.Add(1); return nil })
 			var bodies atomic.Int64
@@ -1068,7 +1042,7 @@ func TestRunTools_startsNothingAfterStop(t *testing.T) {
 func TestRunTools_returnsFirstStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, r := seamScope(t)
+		ctx, r := newRun(t)
 		seamOnTool(r, hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
 			if call.ID == "0" {
 				return nil
@@ -1092,7 +1066,7 @@ func TestRunTools_returnsFirstStop(t *testing.T) {
 // Running siblings finish, with their post point, before RunTools returns.
 func TestRunTools_waitsForRunningSiblings(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	stopped := make(chan struct{})
 	var posts, bodies atomic.Int64
 	var allIn sync.WaitGroup
@@ -1133,7 +1107,7 @@ func TestRunTools_waitsForRunningSiblings(t *testing.T) {
 
 func TestRunTools_cancelLeavesNoHole(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	ctx, cancel := context.WithCancel(ctx)
 	var posts, bodies atomic.Int64
 	seamOnTool(r, hooks.PostToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
@@ -1169,7 +1143,7 @@ func TestRunTools_cancelLeavesNoHole(t *testing.T) {
 
 func TestRunTools_refusesNilAndRepeatedCalls(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	seamOnTool(r, hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { t.Error("a point fired"); return nil })
 	call := &hooks.ToolCall{Name: "a"}
 	for name, calls := range map[string][]*hooks.ToolCall{
@@ -1187,7 +1161,7 @@ func TestRunTools_refusesNilAndRepeatedCalls(t *testing.T) {
 
 func TestRunTools_goexitOfBodyStops(t *testing.T) {
 	t.Parallel()
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	var posts atomic.Int64
 	seamOnTool(r, hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error { posts.Add(1); return nil })
 	calls := seamCalls(5)
@@ -1211,7 +1185,7 @@ func TestRunTools_goexitOfBodyStops(t *testing.T) {
 func TestRunTools_goexitOfHookLeavesNoHole(t *testing.T) {
 	t.Parallel()
 	for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
-		ctx, r := seamScope(t)
+		ctx, r := newRun(t)
 		seamOnTool(r, at, func(context.Context, *hooks.ToolCall) error { runtime.Goexit(); return nil }, hooks.WithTools("call-1"))
 		calls := seamCalls(4)
 		exit := seamLeave(t, func() error { return hooks.RunTools(ctx, calls, 1, seamReturns("ok")) })
@@ -1225,7 +1199,7 @@ func TestRunTools_goexitOfHookLeavesNoHole(t *testing.T) {
 func TestRunTools_sharesNothingConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	type key struct{}
-	ctx, r := seamScope(t)
+	ctx, r := newRun(t)
 	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
 		_, ok := call.Get(key{})
 		assert.False(t, ok)
