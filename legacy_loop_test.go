@@ -24,6 +24,9 @@ import (
 
 var loopPoints = []hooks.AnyPoint{hooks.PreStep, hooks.PreModelCall, hooks.PreToolCall, hooks.PostToolCall, hooks.PostStep}
 
+// loopFuncs are the functions at loopPoints.
+var loopFuncs = []string{"BeforeTurn", "BeforeProviderCall", "BeforeToolExecution", "AfterToolExecution", "AfterTurn"}
+
 // tracingLoop returns LoopHooks whose functions note that they ran and change
 // nothing.
 func tracingLoop(tr *trace) hooks.LoopHooks {
@@ -97,7 +100,8 @@ func TestLoopHooks_areOnChainsOfOn(t *testing.T) {
 
 func TestLoopHooks_withoutFunctionAreSkipped(t *testing.T) {
 	t.Parallel()
-	all := tracingLoop(new(trace))
+	var tr trace
+	all := tracingLoop(&tr)
 	for i, tc := range []hooks.LoopHooks{
 		{BeforeTurn: all.BeforeTurn}, {BeforeProviderCall: all.BeforeProviderCall}, {BeforeToolExecution: all.BeforeToolExecution},
 		{AfterToolExecution: all.AfterToolExecution}, {AfterTurn: all.AfterTurn},
@@ -108,6 +112,8 @@ func TestLoopHooks_withoutFunctionAreSkipped(t *testing.T) {
 			assert.Equal(t, i == j, len(r.Hooks(p)) == 1, "%s", p.Name())
 		}
 		require.NoError(t, oneTurn(ctx, new(hooks.Turn)))
+		name, _, _ := strings.Cut(tr.take(), "(")
+		assert.Equal(t, loopFuncs[i], name)
 		assert.True(t, reg.Remove())
 	}
 	assert.False(t, hooks.LoopHooks{}.Register().Remove())
@@ -119,6 +125,8 @@ func TestLoopHooks_areRemovedTogether(t *testing.T) {
 	var tr trace
 	loop := tracingLoop(&tr)
 	reg, other := loop.Register(hooks.In(r)), loop.Register(hooks.In(r), hooks.WithName("other"))
+	require.NoError(t, oneTurn(ctx, new(hooks.Turn)))
+	assert.Len(t, strings.Fields(tr.take()), 10, "both")
 	assert.True(t, reg.Remove())
 	assert.False(t, reg.Remove())
 	for _, p := range loopPoints {
@@ -244,6 +252,9 @@ func TestLoopHooks_turnHooksSkipOtherSteps(t *testing.T) {
 		require.NoError(t, hooks.RunStep(ctx, step, func(context.Context, *hooks.Step) error { return nil }), name)
 		assert.Empty(t, tr.take(), name)
 	}
+	turn := &hooks.Step{Kind: hooks.StepTurn, Input: new(hooks.Turn)}
+	require.NoError(t, hooks.RunStep(ctx, turn, func(context.Context, *hooks.Step) error { return nil }))
+	assert.Equal(t, "BeforeTurn(0,0) AfterTurn(0,)", tr.take(), "a turn")
 }
 
 func TestLoopHooks_afterTurnSkipsFailedTurn(t *testing.T) {
@@ -276,10 +287,12 @@ func TestLoopHooks_providerHookChoosesMessages(t *testing.T) {
 			hooks.LoopHooks{BeforeProviderCall: func(_ context.Context, m []hooks.Message) ([]hooks.Message, error) { return tc.fn(m) }}.
 				Register(hooks.In(r))
 			call := &hooks.ModelCall{Messages: history}
+			var sent []hooks.Message
 			err := hooks.RunModel(ctx, call, func(_ context.Context, call *hooks.ModelCall) error {
-				assert.Equal(t, tc.want, call.Messages)
+				sent = call.Messages
 				return nil
 			})
+			assert.Equal(t, tc.want, sent)
 			if tc.want == nil {
 				require.ErrorIs(t, err, failing)
 				assert.Equal(t, history, call.Messages)
@@ -359,10 +372,12 @@ func TestLoopHooks_editInputInPlace(t *testing.T) {
 		return hooks.Gate{Authorize: true}, nil
 	}}.Register(hooks.In(r))
 	call := &hooks.ToolCall{Name: "book_ticket"}
+	var seen map[string]any
 	require.NoError(t, hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
-		assert.Equal(t, map[string]any{"class": "tourist"}, call.Input)
+		seen = call.Input
 		return nil
 	}))
+	assert.Equal(t, map[string]any{"class": "tourist"}, seen)
 }
 
 func TestGate_laterRefusesWhatEarlierAnswered(t *testing.T) {
@@ -436,6 +451,10 @@ func TestLoopHooks_skipInterruptedCall(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.LoopHooks{AfterToolExecution: func(context.Context, string, string) (string, error) { return "made up", nil }}.Register(hooks.In(r))
+	finished := &hooks.ToolCall{Name: "t"}
+	require.NoError(t, hooks.RunTool(ctx, finished, toolReturning("found")))
+	require.Equal(t, "made up", finished.Result)
+
 	call := &hooks.ToolCall{Name: "t"}
 	interrupt := errors.New("interrupt")
 	err := hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return hooks.PassThrough(interrupt) })
@@ -633,15 +652,16 @@ func TestLoopHooks_allocateOnlyToStop(t *testing.T) {
 		return // the race detector allocates
 	}
 	emptyDefault(t)
-	redacted := "redacted"
+	redacted, ran := "redacted", 0
 	hooks.LoopHooks{
-		BeforeTurn:         func(context.Context, int, []hooks.Message) error { return nil },
-		BeforeProviderCall: func(_ context.Context, m []hooks.Message) ([]hooks.Message, error) { return m, nil },
+		BeforeTurn:         func(context.Context, int, []hooks.Message) error { ran++; return nil },
+		BeforeProviderCall: func(_ context.Context, m []hooks.Message) ([]hooks.Message, error) { ran++; return m, nil },
 		BeforeToolExecution: func(context.Context, string, map[string]any) (hooks.Gate, error) {
+			ran++
 			return hooks.Gate{Authorize: true, Result: &redacted}, nil
 		},
-		AfterToolExecution: func(context.Context, string, string) (string, error) { return redacted, nil },
-		AfterTurn:          func(context.Context, int, hooks.Message) error { return nil },
+		AfterToolExecution: func(context.Context, string, string) (string, error) { ran++; return redacted, nil },
+		AfterTurn:          func(context.Context, int, hooks.Message) error { ran++; return nil },
 	}.Register()
 	ctx := t.Context()
 	step := &hooks.Step{Kind: hooks.StepTurn, Input: new(hooks.Turn)}
@@ -657,4 +677,5 @@ func TestLoopHooks_allocateOnlyToStop(t *testing.T) {
 			}
 		}
 	}))
+	assert.Equal(t, 5*101, ran)
 }

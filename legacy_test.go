@@ -176,6 +176,8 @@ func TestLegacy_isRemovedOnce(t *testing.T) {
 		emptyDefault(t)
 		var tr trace
 		reg := f.register(func() { tr.add("ran") })
+		require.NoError(t, f.dispatch(t.Context(), ""))
+		assert.Equal(t, "ran", tr.take())
 		assert.True(t, f.unregister(reg))
 		assert.False(t, f.unregister(reg))
 		assert.False(t, reg.Remove())
@@ -425,10 +427,12 @@ func TestLegacy_trueKeepsEarlierReplacements(t *testing.T) {
 		}
 		log := record(t, r)
 		call := &hooks.ToolCall{Name: "sh", Input: map[string]any{"cmd": "old"}}
+		var seen map[string]any
 		require.NoError(t, hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
-			assert.Equal(t, map[string]any{"cmd": "new"}, call.Input, "order %d", i)
+			seen = call.Input
 			return nil
 		}))
+		assert.Equal(t, map[string]any{"cmd": "new"}, seen, "order %d", i)
 		assert.Equal(t, hooks.OutcomeModified, log.one(t).Outcome, "order %d", i)
 	}
 }
@@ -571,9 +575,11 @@ func TestLegacy_afterHooksKeepStructuredValues(t *testing.T) {
 	for _, h := range []rewrite{{"", false}, {"seven", true}} {
 		for n := range 3 {
 			ctx, r := newRun(t)
+			seen := 0
 			for range n {
 				hooks.RegisterAfterLLMCallHook(func(context.Context, *hooks.ModelCall) (string, bool) { return h.text, h.replace }, hooks.In(r))
 				hooks.RegisterAfterToolCallHook(func(_ context.Context, call *hooks.ToolCall) (string, bool) {
+					seen++
 					assert.NotEmpty(t, call.Result, "hooks get a text view")
 					return h.text, h.replace
 				}, hooks.In(r))
@@ -601,6 +607,7 @@ func TestLegacy_afterHooksKeepStructuredValues(t *testing.T) {
 			assert.Equal(t, want, tool.Result)
 			assert.Equal(t, response{7}, tool.RawResult)
 			assert.Equal(t, n > 0 && h.replace, tool.ResultEdited())
+			assert.Equal(t, n, seen)
 		}
 	}
 }

@@ -840,7 +840,8 @@ func TestRunModel_callsOverOneHistoryStayApart(t *testing.T) {
 func TestRunModel_abortWinsOverAnswer(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
-		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.Answer("hunter2"); return nil })
+		answered := 0
+		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error { answered++; m.Answer("hunter2"); return nil })
 		seamOnModel(r, hooks.PreModelCall, func(context.Context, *hooks.ModelCall) error { return hooks.Abort("budget") }, hooks.AsGuard())
 		seamOnModel(r, hooks.PostModelCall, func(context.Context, *hooks.ModelCall) error { t.Error("a post point fired"); return nil })
 		m := &hooks.ModelCall{}
@@ -849,6 +850,7 @@ func TestRunModel_abortWinsOverAnswer(t *testing.T) {
 		assert.Equal(t, err, m.Err)
 		assert.Empty(t, m.Response)
 		assert.False(t, m.Answered())
+		assert.Equal(t, 1, answered)
 	})
 }
 
@@ -1013,16 +1015,21 @@ func TestRunModel_cancelledGivesPartialResponse(t *testing.T) {
 func TestRunModel_dropsResponseWrittenBefore(t *testing.T) {
 	t.Parallel()
 	seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+		pres, bodies := 0, 0
 		seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+			pres++
 			m.Response, m.RawResponse, m.Err = "stale", "stale", errors.New("stale")
 			m.ToolCalls, m.Usage = []hooks.ToolRequest{{Name: "rm"}}, hooks.Usage{In: 1}
 			return nil
 		})
 		m := &hooks.ModelCall{}
 		require.NoError(t, run(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+			bodies++
 			assert.Empty(t, m.Response)
 			return nil
 		}))
+		assert.Equal(t, 1, pres)
+		assert.Equal(t, 1, bodies)
 		assert.Empty(t, m.Response)
 		assert.Nil(t, m.RawResponse)
 		assert.Empty(t, m.ToolCalls)

@@ -110,11 +110,13 @@ func TestSeam_raisesBodyPanicUnchanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seamEach(t, seamFailing(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
-				d.onPost(r, func(context.Context, seamContext) error { return hooks.Abort("too late") })
+				posts := 0
+				d.onPost(r, func(context.Context, seamContext) error { posts++; return hooks.Abort("too late") })
 				exit := seamLeave(t, func() error {
 					return d.run(ctx, d.fresh(), func(context.Context, seamContext) error { tc.cause(); return nil })
 				})
 				tc.check(t, exit.value)
+				assert.Equal(t, 1, posts)
 			})
 		})
 	}
@@ -130,11 +132,13 @@ func TestSeam_ignoresPostAbortAfterFailure(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("disk full")
 	seamEach(t, seamFailing(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
-		d.onPost(r, func(context.Context, seamContext) error { return &hooks.HookAborted{Reason: "no", StopRun: true} })
+		posts := 0
+		d.onPost(r, func(context.Context, seamContext) error { posts++; return &hooks.HookAborted{Reason: "no", StopRun: true} })
 		c := d.fresh()
 		err := d.run(ctx, c, func(context.Context, seamContext) error { return failure })
 		assert.Same(t, failure, err)
 		assert.Same(t, failure, c.failure())
+		assert.Equal(t, 1, posts)
 	})
 }
 
@@ -463,13 +467,20 @@ func TestSeamEnd_afterGoexitFiresNothing(t *testing.T) {
 func TestSeamEnd_ofUnopenedSeamFiresNothing(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
-		ctx, cancel := context.WithCancel(ctx)
+		done, cancel := context.WithCancel(ctx)
 		cancel()
-		d.onPost(r, func(context.Context, seamContext) error { t.Error("a post point without a pre point"); return nil })
-		inner, end, err := d.begin(ctx, d.fresh())
+		posts := 0
+		d.onPost(r, func(context.Context, seamContext) error { posts++; return nil })
+		inner, end, err := d.begin(done, d.fresh())
 		require.ErrorIs(t, err, context.Canceled)
 		require.NotNil(t, inner)
 		assert.ErrorIs(t, end(nil), context.Canceled)
+		assert.Zero(t, posts)
+
+		_, end, err = d.begin(ctx, d.fresh())
+		require.NoError(t, err)
+		require.NoError(t, end(nil))
+		assert.Equal(t, 1, posts, "where the seam opens")
 	})
 }
 
@@ -516,14 +527,23 @@ func TestSeam_refusesNilAndZeroArguments(t *testing.T) {
 func TestSeam_nilBodyFiresNoPoint(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
+	fired := 0
 	for _, d := range seamDrivers() {
-		d.onPre(r, func(context.Context, seamContext) error { t.Error("a point fired"); return nil })
+		if d.name[:3] == "Run" {
+			d.onPre(r, func(context.Context, seamContext) error { fired++; return nil })
+		}
 	}
 	require.Error(t, hooks.RunExecution(ctx, &hooks.Execution{}, nil))
 	require.Error(t, hooks.RunStep(ctx, &hooks.Step{}, nil))
 	require.Error(t, hooks.RunModel(ctx, &hooks.ModelCall{}, nil))
 	require.Error(t, hooks.RunTool(ctx, &hooks.ToolCall{}, nil))
 	require.Error(t, hooks.Run(ctx, seamBefore, seamAfter, &seamOwn{}, nil))
+	assert.Zero(t, fired)
+	for _, d := range seamDrivers() {
+		before := fired
+		require.NoError(t, d.run(ctx, d.fresh(), seamProceed))
+		assert.Equal(t, before+1, fired, "%s with a body", d.name)
+	}
 }
 
 func TestSeam_takesNilContextForBackground(t *testing.T) {
@@ -539,8 +559,9 @@ func TestSeam_takesNilContextForBackground(t *testing.T) {
 		assert.NoError(t, err, d.name)
 		assert.True(t, ran, d.name)
 	}
-	assert.NoError(t, hooks.RunTools(none, []*hooks.ToolCall{{Name: "a"}}, 0,
-		func(context.Context, *hooks.ToolCall) error { return nil }))
+	call := &hooks.ToolCall{Name: "a"}
+	assert.NoError(t, hooks.RunTools(none, []*hooks.ToolCall{call}, 0, seamReturns("ok")))
+	assert.Equal(t, "ok", call.Result)
 }
 
 func TestRun_tellsContextOfFailureBeforePost(t *testing.T) {
@@ -670,9 +691,10 @@ func seamAssertTold(t *testing.T, err error, c seamContext) {
 func TestSeam_firesNothingWhenDoneOnEntry(t *testing.T) {
 	t.Parallel()
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
-		fired := func(context.Context, seamContext) error { t.Error("a point fired"); return nil }
-		d.onPre(r, fired)
-		d.onPost(r, fired)
+		fired := 0
+		count := func(context.Context, seamContext) error { fired++; return nil }
+		d.onPre(r, count)
+		d.onPost(r, count)
 		why := errors.New("the user left")
 		cancelled, cancel := context.WithCancelCause(ctx)
 		cancel(why)
@@ -683,7 +705,10 @@ func TestSeam_firesNothingWhenDoneOnEntry(t *testing.T) {
 			err := d.run(ctx, c, func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
 			assert.Equal(t, ctx.Err(), err)
 			seamAssertTold(t, ctx.Err(), c)
+			assert.Zero(t, fired)
 		}
+		require.NoError(t, d.run(ctx, d.fresh(), seamProceed))
+		assert.Equal(t, 2, fired, "with a live ctx")
 	})
 }
 
@@ -755,7 +780,8 @@ func TestSeam_keepsFinishedWorkAfterCancel(t *testing.T) {
 		for _, late := range []string{"in the body", "in the post hooks"} {
 			ctx, cancel := context.WithCancel(ctx)
 			scope := hooks.NewRegistry()
-			d.onPost(scope, func(context.Context, seamContext) error { cancel(); return nil })
+			posts := 0
+			d.onPost(scope, func(context.Context, seamContext) error { posts++; cancel(); return nil })
 			c := d.fresh()
 			err := d.run(hooks.WithScope(ctx, scope), c, func(_ context.Context, c seamContext) error {
 				switch c := c.native().(type) {
@@ -775,6 +801,7 @@ func TestSeam_keepsFinishedWorkAfterCancel(t *testing.T) {
 			})
 			assert.NoError(t, err, late)
 			assert.NoError(t, c.failure(), late)
+			assert.Equal(t, 1, posts, late)
 			switch c := c.native().(type) {
 			case *hooks.Execution:
 				assert.Equal(t, "done", c.Output, late)
@@ -837,7 +864,7 @@ func TestSeam_skipsBodyWhenPreHookOutlastsCtx(t *testing.T) {
 	}
 }
 
-// seamTrap is an error of somebody else's whose methods panic.
+// seamTrap is an error whose methods panic.
 type seamTrap struct{ unwrap, is, text bool }
 
 func (e *seamTrap) Error() string {
@@ -928,7 +955,8 @@ func TestSeam_survivesHostileGuardAfterFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
-				d.onPost(r, func(context.Context, seamContext) error { return trap }, hooks.AsGuard())
+				posts := 0
+				d.onPost(r, func(context.Context, seamContext) error { posts++; return trap }, hooks.AsGuard())
 				for what, err := range map[string]error{"failure": failure, "interrupt": hooks.PassThrough(failure)} {
 					exit := seamLeave(t, func() error {
 						return d.run(ctx, d.fresh(), func(context.Context, seamContext) error { return err })
@@ -938,6 +966,7 @@ func TestSeam_survivesHostileGuardAfterFailure(t *testing.T) {
 						assert.Same(t, failure, exit.err, what)
 					}
 				}
+				assert.Equal(t, 2, posts)
 			})
 		})
 	}
@@ -952,7 +981,7 @@ func TestSeam_nilPanicUnderOldRuleIsPanic(t *testing.T) {
 		return
 	}
 	for _, d := range seamDrivers() {
-		if d.begin != nil && d.name[:3] != "Run" {
+		if d.name[:3] != "Run" {
 			continue // a middleware can't tell such a panic from a return itself
 		}
 		r := hooks.NewRegistry()
@@ -988,14 +1017,19 @@ func TestSeam_failingHooksLetBodyRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
-				d.onPre(r, hook)
-				d.onPost(r, hook)
-				ran := 0
+				fired, ran := 0, 0
+				counted := func(ctx context.Context, c seamContext) error {
+					fired++
+					return hook(ctx, c)
+				}
+				d.onPre(r, counted)
+				d.onPost(r, counted)
 				c := d.fresh()
 				exit := seamLeave(t, func() error {
 					return d.run(ctx, c, func(context.Context, seamContext) error { ran++; return nil })
 				})
 				require.Equal(t, seamExit{}, exit)
+				assert.Equal(t, 2, fired)
 				assert.Equal(t, 1, ran)
 				assert.NoError(t, c.failure())
 			})
@@ -1111,7 +1145,9 @@ func TestSeam_timedHookSeesCauseOfCancel(t *testing.T) {
 				ctx, r := newRun(t)
 				ctx, cancel := context.WithCancelCause(ctx)
 				time.AfterFunc(time.Second, func() { cancel(why) })
+				fired := 0
 				hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error {
+					fired++
 					err := deadlineWait(ctx, time.Minute)
 					assert.Equal(t, context.Canceled, err)
 					assert.Equal(t, why, context.Cause(ctx))
@@ -1121,6 +1157,7 @@ func TestSeam_timedHookSeesCauseOfCancel(t *testing.T) {
 				err := hooks.RunStep(ctx, &hooks.Step{}, func(context.Context, *hooks.Step) error { t.Error("the body ran"); return nil })
 				assert.ErrorIs(t, err, context.Canceled)
 				assert.Equal(t, time.Second, time.Since(start))
+				assert.Equal(t, 1, fired)
 			})
 		})
 	}
