@@ -1,5 +1,5 @@
-// LoopHooks: where each function runs in a turn, what its result means, and that
-// one that fails stops the run.
+// LoopHooks: where each function runs in a turn and what its result means. One that
+// fails stops the run.
 
 package hooks_test
 
@@ -65,7 +65,7 @@ func oneTurn(ctx context.Context, turn *hooks.Turn) error {
 			return err
 		}
 		call := &hooks.ToolCall{Name: "search", Input: map[string]any{"q": "x"}}
-		if err := hooks.RunTool(ctx, call, toolReturning("found")); err != nil {
+		if err := hooks.RunTool(ctx, call, seamReturns("found")); err != nil {
 			return err
 		}
 		turn.Reply = hooks.Message{Role: "assistant", Content: "done"}
@@ -206,7 +206,7 @@ func TestLoopHooks_toolFilterIsForToolPoints(t *testing.T) {
 	assert.Nil(t, opts[2], "the caller's options are not written")
 	require.NoError(t, oneTurn(ctx, new(hooks.Turn)))
 	assert.Equal(t, "BeforeTurn(0,0) BeforeProviderCall(0) AfterTurn(0,done)", tr.take())
-	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "Book Ticket"}, toolReturning("ok")))
+	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "Book Ticket"}, seamReturns("ok")))
 	assert.Equal(t, "BeforeToolExecution(Book Ticket,0) AfterToolExecution(Book Ticket,ok)", tr.take())
 }
 
@@ -338,7 +338,7 @@ func TestGate_decidesAboutCall(t *testing.T) {
 			ctx, r := newRun(t)
 			gated(tc.gate, nil).Register(hooks.In(r), hooks.WithName("policy"))
 			call := &hooks.ToolCall{Name: "book_ticket"}
-			require.NoError(t, hooks.RunTool(ctx, call, toolReturning("42")), "the run goes on")
+			require.NoError(t, hooks.RunTool(ctx, call, seamReturns("42")), "the run goes on")
 			assert.Equal(t, tc.want, call.Result)
 			assert.Equal(t, tc.isError, call.IsError())
 			assert.Equal(t, tc.ran, call.Ran())
@@ -386,7 +386,7 @@ func TestGate_laterRefusesWhatEarlierAnswered(t *testing.T) {
 	gated(hooks.Gate{Authorize: true, Result: new("cached")}, nil).Register(hooks.In(r))
 	gated(hooks.Gate{}, nil).Register(hooks.In(r))
 	call := &hooks.ToolCall{Name: "t"}
-	require.NoError(t, hooks.RunTool(ctx, call, toolReturning("")))
+	require.NoError(t, hooks.RunTool(ctx, call, seamReturns("")))
 	assert.Equal(t, "Rejected by policy.", call.Result)
 	assert.False(t, call.Answered())
 }
@@ -452,7 +452,7 @@ func TestLoopHooks_skipInterruptedCall(t *testing.T) {
 	ctx, r := newRun(t)
 	hooks.LoopHooks{AfterToolExecution: func(context.Context, string, string) (string, error) { return "made up", nil }}.Register(hooks.In(r))
 	finished := &hooks.ToolCall{Name: "t"}
-	require.NoError(t, hooks.RunTool(ctx, finished, toolReturning("found")))
+	require.NoError(t, hooks.RunTool(ctx, finished, seamReturns("found")))
 	require.Equal(t, "made up", finished.Result)
 
 	call := &hooks.ToolCall{Name: "t"}
@@ -583,7 +583,7 @@ func TestLoopHooks_failureWithholdsResult(t *testing.T) {
 	ctx, r := newRun(t)
 	hooks.LoopHooks{AfterToolExecution: func(context.Context, string, string) (string, error) { return "", errBroken }}.Register(hooks.In(r))
 	call := &hooks.ToolCall{Name: "t"}
-	err := hooks.RunTool(ctx, call, toolReturning("secret"))
+	err := hooks.RunTool(ctx, call, seamReturns("secret"))
 	require.ErrorIs(t, err, errBroken)
 	assert.Equal(t, "Tool result withheld by hook. Tool: t. Reason: a guard failed", call.Result)
 	assert.True(t, call.Ran())
@@ -613,7 +613,7 @@ func TestLoopHooks_lateAnswerDoesNotStand(t *testing.T) {
 					return tc.gate, nil
 				}}.Register(hooks.In(r), hooks.WithTimeout(time.Second))
 				call := &hooks.ToolCall{Name: "t"}
-				err := hooks.RunTool(ctx, call, toolReturning("fresh"))
+				err := hooks.RunTool(ctx, call, seamReturns("fresh"))
 				assert.Equal(t, tc.stop, err != nil)
 				assert.Equal(t, tc.want, call.Result)
 			})
@@ -625,9 +625,9 @@ func TestLoopHooks_ownSeamIsTooDeep(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
 	hooks.LoopHooks{BeforeToolExecution: func(ctx context.Context, name string, _ map[string]any) (hooks.Gate, error) {
-		return hooks.Gate{Authorize: true}, hooks.RunTool(ctx, &hooks.ToolCall{Name: name}, toolReturning(""))
+		return hooks.Gate{Authorize: true}, hooks.RunTool(ctx, &hooks.ToolCall{Name: name}, seamReturns(""))
 	}}.Register(hooks.In(r))
-	exit := seamLeave(t, func() error { return hooks.RunTool(ctx, &hooks.ToolCall{Name: "t"}, toolReturning("")) })
+	exit := seamLeave(t, func() error { return hooks.RunTool(ctx, &hooks.ToolCall{Name: "t"}, seamReturns("")) })
 	assert.ErrorIs(t, exit.err, hooks.ErrTooDeep)
 
 	// A bare dispatch of an error that says so.

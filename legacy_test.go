@@ -1,5 +1,5 @@
-// The before and after hooks of the older dialect: they are hooks like those of On,
-// and differ only in what their results mean.
+// The before and after hooks of the older dialect: hooks like those of On, apart
+// from what their results mean.
 
 package hooks_test
 
@@ -336,21 +336,13 @@ func TestLegacy_falseBlocksTool(t *testing.T) {
 			return "", false
 		}, hooks.In(r))
 		call := &hooks.ToolCall{Name: name}
-		require.NoError(t, hooks.RunTool(ctx, call, toolReturning("42")))
+		require.NoError(t, hooks.RunTool(ctx, call, seamReturns("42")))
 		assert.Equal(t, "Tool execution blocked by hook. Tool: "+name, call.Result)
 		assert.Equal(t, call.Result, seen, "the after hooks see blocked calls")
 		assert.True(t, call.IsError())
 		assert.False(t, call.Ran())
 		require.NotNil(t, call.Blocked)
 		assert.Equal(t, "before_tool_call hook returned false", call.Blocked.Reason)
-	}
-}
-
-// toolReturning is the body of a tool that returns text.
-func toolReturning(text string) func(context.Context, *hooks.ToolCall) error {
-	return func(_ context.Context, call *hooks.ToolCall) error {
-		call.Result = text
-		return nil
 	}
 }
 
@@ -467,7 +459,7 @@ func TestLegacy_afterToolHookReplacesOrKeeps(t *testing.T) {
 			}
 			log := record(t, r)
 			call := &hooks.ToolCall{Name: "t"}
-			require.NoError(t, hooks.RunTool(ctx, call, toolReturning("secret")))
+			require.NoError(t, hooks.RunTool(ctx, call, seamReturns("secret")))
 			assert.Equal(t, tc.want, call.Result)
 			assert.Equal(t, tc.outcome, log.one(t).Outcome)
 		})
@@ -504,7 +496,7 @@ func TestLegacy_afterHooksSeeEarlierRewrites(t *testing.T) {
 	hooks.On(hooks.PostToolCall, edit(func(call *hooks.ToolCall) { call.Result += "b" }), hooks.In(r))
 	hooks.RegisterAfterToolCallHook(mark("c"), hooks.In(r))
 	call := &hooks.ToolCall{Name: "t"}
-	require.NoError(t, hooks.RunTool(ctx, call, toolReturning("x")))
+	require.NoError(t, hooks.RunTool(ctx, call, seamReturns("x")))
 	assert.Equal(t, "xabc", call.Result)
 }
 
@@ -564,7 +556,7 @@ func TestLegacy_afterHooksSeeAnsweredCalls(t *testing.T) {
 		return strings.ToUpper(call.Result), true
 	}, hooks.In(r))
 	call := &hooks.ToolCall{Name: "t"}
-	require.NoError(t, hooks.RunTool(ctx, call, toolReturning("fresh")))
+	require.NoError(t, hooks.RunTool(ctx, call, seamReturns("fresh")))
 	assert.Equal(t, "CACHED", call.Result)
 }
 
@@ -672,7 +664,7 @@ func TestLegacy_filtersLikeOn(t *testing.T) {
 			hooks.On(hooks.PostToolCall, note[hooks.ToolCall](&tr, "post"), opts...)
 			hooks.RegisterAfterToolCallHook(func(context.Context, *hooks.ToolCall) (string, bool) { tr.add("after"); return "", false }, opts...)
 			call := &hooks.ToolCall{Name: tc.tool, Caller: hooks.Caller{AgentRole: tc.role}}
-			require.NoError(t, hooks.RunTool(ctx, call, toolReturning("")))
+			require.NoError(t, hooks.RunTool(ctx, call, seamReturns("")))
 			if tc.runs {
 				assert.Equal(t, "pre before post after", tr.take())
 			} else {
@@ -751,7 +743,7 @@ func TestLegacy_editsBeforePanicStay(t *testing.T) {
 	}, hooks.In(r))
 	log := record(t, r)
 	call := &hooks.ToolCall{Name: "t"}
-	require.NoError(t, hooks.RunTool(ctx, call, toolReturning("result")))
+	require.NoError(t, hooks.RunTool(ctx, call, seamReturns("result")))
 	assert.Equal(t, map[string]any{"edited": true}, call.Input)
 	assert.Equal(t, "result", call.Result)
 	events := log.take()
@@ -768,7 +760,7 @@ func TestLegacy_optionsMeanTheSame(t *testing.T) {
 		hooks.RegisterBeforeToolCallHook(func(context.Context, *hooks.ToolCall) bool { panic("hunter2") },
 			hooks.In(r), hooks.WithFailClosed(), hooks.WithName("policy"))
 		call := &hooks.ToolCall{Name: "t"}
-		require.NoError(t, hooks.RunTool(ctx, call, toolReturning("")))
+		require.NoError(t, hooks.RunTool(ctx, call, seamReturns("")))
 		assert.Equal(t, "Tool execution blocked by hook. Tool: t. Reason: policy failed", call.Result)
 	})
 	t.Run("AsGuard", func(t *testing.T) {
@@ -777,7 +769,7 @@ func TestLegacy_optionsMeanTheSame(t *testing.T) {
 			hooks.In(r), hooks.AsGuard())
 		hooks.On(hooks.PreToolCall, edit(func(call *hooks.ToolCall) { call.Input["path"] = "/etc" }), hooks.In(r))
 		call := &hooks.ToolCall{Name: "t"}
-		require.NoError(t, hooks.RunTool(ctx, call, toolReturning("")))
+		require.NoError(t, hooks.RunTool(ctx, call, seamReturns("")))
 		assert.NotNil(t, call.Blocked)
 	})
 	t.Run("WithOnce", func(t *testing.T) {
@@ -786,7 +778,7 @@ func TestLegacy_optionsMeanTheSame(t *testing.T) {
 			hooks.In(r), hooks.WithOnce())
 		for _, want := range []string{"x!", "x"} {
 			call := &hooks.ToolCall{Name: "t"}
-			require.NoError(t, hooks.RunTool(ctx, call, toolReturning("x")))
+			require.NoError(t, hooks.RunTool(ctx, call, seamReturns("x")))
 			assert.Equal(t, want, call.Result)
 		}
 		assert.Empty(t, r.Hooks(hooks.PostToolCall))

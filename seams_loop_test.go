@@ -1,5 +1,5 @@
-// The seams around executions, steps and model calls: the order of their points,
-// their fields after each kind of end, and what a deadline leaves of a run.
+// The seams around executions, steps and model calls: the order of their points
+// and their fields after each kind of end.
 
 package hooks_test
 

@@ -1,5 +1,5 @@
-// What all seams have in common: the pairing of pre and post points, aborts, cancels,
-// panics and hostile errors. Each test runs at every seam in both of its forms.
+// What all seams have in common: pairs of pre and post points, aborts, cancels and
+// panics. Most tests run at every seam, in both of its forms.
 
 package hooks_test
 
@@ -133,7 +133,10 @@ func TestSeam_ignoresPostAbortAfterFailure(t *testing.T) {
 	failure := errors.New("disk full")
 	seamEach(t, seamFailing(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		posts := 0
-		d.onPost(r, func(context.Context, seamContext) error { posts++; return &hooks.HookAborted{Reason: "no", StopRun: true} })
+		d.onPost(r, func(context.Context, seamContext) error {
+			posts++
+			return &hooks.HookAborted{Reason: "no", StopRun: true}
+		})
 		c := d.fresh()
 		err := d.run(ctx, c, func(context.Context, seamContext) error { return failure })
 		assert.Same(t, failure, err)

@@ -1,5 +1,5 @@
-// The seams around tool calls: what the model reads after a refusal, a failure or a
-// panic, answers and edits, and calls that run in parallel.
+// The seams around tool calls: what the model reads after each kind of end, and
+// calls that run in parallel.
 
 package hooks_test
 
@@ -253,6 +253,7 @@ func seamOnTool(r *hooks.Registry, p hooks.Point[hooks.ToolCall], fn seamToolFun
 	hooks.On(p, fn, append(opts, hooks.In(r))...)
 }
 
+// seamReturns is the body of a tool that returns text, or a hook that writes it.
 func seamReturns(text string) seamToolFunc {
 	return func(_ context.Context, call *hooks.ToolCall) error {
 		call.Result = text
