@@ -1,5 +1,8 @@
 package hooks_test
 
+// What the documents promise: their code compiles and prints what they say, and
+// the exported surface is the one that testdata/api lists.
+
 import (
 	"bytes"
 	"flag"
@@ -14,6 +17,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,12 +26,100 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var updateSurface = flag.Bool("update", false, "write the listings in folder api anew")
+// docImports are the packages that a fragment of the documents may use without
+// importing them.
+var docImports = map[string]string{
+	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "slog": "log/slog",
+	"strings": "strings", "testing": "testing", "time": "time",
+	"hooks": "github.com/loophooks/hooks", "hookstest": "github.com/loophooks/hooks/hookstest",
+}
 
-const surfaceModule = "github.com/loophooks/hooks"
+var (
+	goBlock   = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+	qualifier = regexp.MustCompile(`\b([a-z]+)\.[A-Z]`)
+)
+
+// goFile makes a compilable file of a block: whole programs are taken as they
+// are, declarations get a package clause and imports.
+func goFile(block string) string {
+	if strings.HasPrefix(block, "package ") {
+		return block
+	}
+	var imports []string
+	for _, m := range qualifier.FindAllStringSubmatch(block, -1) {
+		if path, ok := docImports[m[1]]; ok {
+			imports = append(imports, fmt.Sprintf("import %q\n", path))
+		}
+	}
+	slices.Sort(imports)
+	return "package fragment\n\n" + strings.Join(slices.Compact(imports), "") + "\n" + block
+}
+
+func TestDocuments_codeCompiles(t *testing.T) {
+	t.Parallel()
+	root, err := os.Getwd()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	mod, err := os.ReadFile("go.mod")
+	require.NoError(t, err)
+	sum, err := os.ReadFile("go.sum")
+	require.NoError(t, err)
+	_, requires, _ := strings.Cut(string(mod), "\nrequire")
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	write("go.mod", fmt.Sprintf("module documents\n\ngo 1.26\n\nrequire github.com/loophooks/hooks v0.0.0\n\n"+
+		"replace github.com/loophooks/hooks => %s\n\nrequire%s", root, requires))
+	write("go.sum", string(sum))
+
+	documents, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	found := make(map[string]int)
+	for _, name := range append(documents, "README.md") {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, block := range goBlock.FindAllStringSubmatch(string(text), -1) {
+			found[name]++
+			folder := strings.NewReplacer(string(filepath.Separator), "_", ".md", "").Replace(strings.ToLower(name))
+			write(fmt.Sprintf("%s_%d/code.go", folder, found[name]), goFile(block[1]))
+		}
+	}
+	require.NotZero(t, found["README.md"], "the README has no code")
+	require.NotZero(t, found[filepath.Join("docs", "security.md")], "the page on security has no code")
+	cmd := exec.CommandContext(t.Context(), "go", "vet", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+func TestReadme_firstProgramPrints(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	program := goBlock.FindStringSubmatch(string(text))[1]
+	says := regexp.MustCompile(`(?m)^\t// (Tool execution .*)$`).FindStringSubmatch(program)
+	require.NotNil(t, says)
+	dir, err := os.MkdirTemp("testdata", "readme")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
+	out, err := exec.CommandContext(t.Context(), "go", "run", "./"+dir).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, says[1], strings.TrimSpace(string(out)))
+}
+
+var updateSurface = flag.Bool("update", false, "write the listings in testdata/api anew")
+
+const (
+	surfaceModule = "github.com/loophooks/hooks"
+	surfaceFolder = "testdata/api"
+)
 
 // TestExportedSurface compares what each public package exports with its
-// listing in folder api, so that no name, signature, field or method changes
+// listing in testdata/api, so that no name, signature, field or method changes
 // unnoticed. Where a change is meant, write the listings anew and commit them:
 //
 //	go test -run TestExportedSurface -update .
@@ -37,10 +129,10 @@ func TestExportedSurface(t *testing.T) {
 	require.Contains(t, public, surfaceModule)
 	var files []string
 	for pkg, lines := range surfacesOf(t, public) {
-		file := filepath.Join("api", path.Base(pkg)+".txt")
+		file := filepath.Join(surfaceFolder, path.Base(pkg)+".txt")
 		files = append(files, file)
 		if *updateSurface {
-			require.NoError(t, os.MkdirAll("api", 0o755))
+			require.NoError(t, os.MkdirAll(surfaceFolder, 0o755))
 			require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 			continue
 		}
@@ -52,7 +144,7 @@ func TestExportedSurface(t *testing.T) {
 				pkg, file, strings.Join(surfaceDiff(listed, lines), "\n"))
 		}
 	}
-	present, err := filepath.Glob("api/*")
+	present, err := filepath.Glob(surfaceFolder + "/*")
 	require.NoError(t, err)
 	assert.ElementsMatch(t, files, present, "one listing for each public package, and nothing else")
 }
@@ -260,7 +352,7 @@ func (s *surface) interfaceOf(name string, u *types.Interface) {
 	}
 }
 
-func TestSurfaceListsEveryKindOfName(t *testing.T) {
+func TestSurface_listsEveryKindOfName(t *testing.T) {
 	t.Parallel()
 	const source = `package p
 		const Small Kind = 3
@@ -320,7 +412,7 @@ func TestSurfaceListsEveryKindOfName(t *testing.T) {
 	assert.Equal(t, want, surfaceOf(pkg))
 }
 
-func TestSurfaceDiffTellsWhatWentAndWhatCame(t *testing.T) {
+func TestSurface_diff(t *testing.T) {
 	t.Parallel()
 	assert.Empty(t, surfaceDiff([]string{"a", "b"}, []string{"a", "b"}))
 	assert.Equal(t, []string{"- a", "- b 1", "+ b 2", "+ d"}, surfaceDiff([]string{"a", "b 1", "c"}, []string{"b 2", "c", "d"}))
