@@ -1,9 +1,13 @@
-package hooks_test
+package torture_test
+
+// What comes and goes must leave neither memory nor goroutines: hooks,
+// observers, scopes, timeouts, questions and runs that end badly.
 
 import (
 	"context"
 	"io"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +35,7 @@ func leakCheck(t *testing.T, f func()) {
 	assert.Less(t, heapInUse()-heap, int64(megabyte))
 }
 
-func TestHooksThatComeAndGoInACrowdedChainLeaveNothing(t *testing.T) {
+func TestLeak_hooksInACrowdedChain(t *testing.T) {
 	p := newPoint[job](t)
 	ctx, r := newRun(t)
 	for i := range 10 {
@@ -60,7 +64,7 @@ func TestHooksThatComeAndGoInACrowdedChainLeaveNothing(t *testing.T) {
 	assert.Equal(t, standing, r.String())
 }
 
-func TestObserversThatComeAndGoLeaveNothing(t *testing.T) {
+func TestLeak_observers(t *testing.T) {
 	p := newPoint[job](t)
 	ctx, r := newRun(t)
 	hooks.On(p, fails[job](nil), hooks.In(r))
@@ -80,10 +84,11 @@ func TestObserversThatComeAndGoLeaveNothing(t *testing.T) {
 	})
 }
 
-func TestAsyncObserversThatWereClosedLeaveNothing(t *testing.T) {
+func TestLeak_closedAsyncObservers(t *testing.T) {
 	p := newPoint[job](t)
 	ctx, r := newRun(t)
-	hooks.On(p, fails[job](nil), hooks.In(r))
+	var ran atomic.Int64
+	hooks.On(p, counter[job](&ran), hooks.In(r))
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	leakCheck(t, func() {
@@ -103,19 +108,21 @@ func TestAsyncObserversThatWereClosedLeaveNothing(t *testing.T) {
 			}
 		}
 	})
+	assert.EqualValues(t, 2*many(20_000), ran.Load())
 }
 
 // A whole run in scopes of its own, with everything that is bound to it and
 // that nobody takes out.
-func TestScopesThatNobodyCleansUpLeaveNothing(t *testing.T) {
+func TestLeak_scopesThatNobodyCleansUp(t *testing.T) {
 	ctx, outer := newRun(t)
-	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](nil), hooks.In(outer))
+	var ran, seen atomic.Int64
+	hooks.On(hooks.PreToolCall, counter[hooks.ToolCall](&ran), hooks.In(outer))
 	leakCheck(t, func() {
 		for range many(50_000) {
 			crew, agent := hooks.NewRegistry(), new(hooks.Registry)
 			for _, r := range []*hooks.Registry{crew, agent} {
-				hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](nil), hooks.In(r), hooks.WithTools("Read File"))
-				r.Observe(func(context.Context, hooks.HookDispatchedEvent) {})
+				hooks.On(hooks.PreToolCall, counter[hooks.ToolCall](&ran), hooks.In(r), hooks.WithTools("Read File"))
+				r.Observe(func(context.Context, hooks.HookDispatchedEvent) { seen.Add(1) })
 			}
 			ctx := hooks.WithScope(hooks.WithScope(ctx, crew), agent)
 			ctx = hooks.WithHumanInput(hooks.WithCaller(ctx, hooks.Caller{RunID: "r"}), hooks.NewConsole(leakEndedReader{}, io.Discard))
@@ -127,6 +134,8 @@ func TestScopesThatNobodyCleansUpLeaveNothing(t *testing.T) {
 			require.ErrorIs(t, call.Err, io.EOF)
 		}
 	})
+	assert.EqualValues(t, 2*3*many(50_000), ran.Load())
+	assert.EqualValues(t, 2*2*many(50_000), seen.Load())
 }
 
 // leakEndedReader is an input at its end.
@@ -134,10 +143,15 @@ type leakEndedReader struct{}
 
 func (leakEndedReader) Read([]byte) (int, error) { return 0, io.EOF }
 
-func TestHooksWithATimeoutLeaveNothing(t *testing.T) {
+func TestLeak_hooksWithATimeout(t *testing.T) {
 	p := newPoint[job](t)
-	hooks.On(p, fails[job](nil), hooks.WithTimeout(time.Hour))
-	hooks.On(p, fails[job](errBroken), hooks.WithTimeout(time.Hour))
+	var ran atomic.Int64
+	for _, err := range []error{nil, errBroken} {
+		hooks.On(p, func(context.Context, *job) error {
+			ran.Add(1)
+			return err
+		}, hooks.WithTimeout(time.Hour))
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	leakCheck(t, func() {
@@ -145,6 +159,7 @@ func TestHooksWithATimeoutLeaveNothing(t *testing.T) {
 			require.NoError(t, hooks.Dispatch(ctx, p, &job{}))
 		}
 	})
+	assert.EqualValues(t, 2*2*many(100_000), ran.Load())
 }
 
 // leakSilentInput is a HumanInput that never gets an answer.
@@ -158,7 +173,7 @@ func (s leakSilentInput) RequestInput(ctx context.Context, _, _ string) (string,
 
 // Of two that ask, one is being asked and one waits for its turn when both are
 // cancelled.
-func TestCancelledPromptsLeaveNothing(t *testing.T) {
+func TestLeak_cancelledQuestions(t *testing.T) {
 	leakCheck(t, func() {
 		for range many(10_000) {
 			h := leakSilentInput{make(chan struct{}, 2)}
@@ -178,12 +193,17 @@ func TestCancelledPromptsLeaveNothing(t *testing.T) {
 	})
 }
 
+// leakWriter is an output that is a function.
+type leakWriter func(b []byte) (int, error)
+
+func (w leakWriter) Write(b []byte) (int, error) { return w(b) }
+
 // All of them wait for the one Read that can't be called back.
-func TestPromptsOfOneConsoleThatAreCancelledShareOneReader(t *testing.T) {
+func TestLeak_cancelledQuestionsOfOneConsole(t *testing.T) {
 	leakCheck(t, func() {
 		in, answers := io.Pipe()
 		asked := make(chan struct{}, 1)
-		console := hooks.NewConsole(in, writerFunc(func(b []byte) (int, error) {
+		console := hooks.NewConsole(in, leakWriter(func(b []byte) (int, error) {
 			asked <- struct{}{}
 			return len(b), nil
 		}))
@@ -208,10 +228,14 @@ func TestPromptsOfOneConsoleThatAreCancelledShareOneReader(t *testing.T) {
 	})
 }
 
-func TestRunsThatEndBadlyLeaveNothing(t *testing.T) {
+func TestLeak_runsThatEndBadly(t *testing.T) {
+	scope, r := newRun(t)
+	var before, after atomic.Int64
+	hooks.On(hooks.PreToolCall, counter[hooks.ToolCall](&before), hooks.In(r))
+	hooks.On(hooks.PostToolCall, counter[hooks.ToolCall](&after), hooks.In(r))
 	leakCheck(t, func() {
 		for i := range many(10_000) {
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(scope)
 			calls := []*hooks.ToolCall{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
 			err := hooks.RunTools(ctx, calls, 1+i%3, func(ctx context.Context, c *hooks.ToolCall) error {
 				switch c.Name {
@@ -228,4 +252,6 @@ func TestRunsThatEndBadlyLeaveNothing(t *testing.T) {
 			cancel()
 		}
 	})
+	assert.GreaterOrEqual(t, before.Load(), int64(2*many(10_000)), "each run begins a call")
+	assert.Equal(t, before.Load(), after.Load())
 }

@@ -1,10 +1,14 @@
-package hooks_test
+package torture_test
+
+// What is reachable after many registrations, runs and names is what was before:
+// the heap stays where it was, and a kept handle keeps no function.
 
 import (
 	"context"
 	"fmt"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"weak"
 
@@ -39,7 +43,7 @@ const megabyte = 1 << 20
 // heapPoint is used where a million hooks come and go.
 var heapPoint = hooks.Define[job]("test.heap")
 
-func TestAMillionRegistrationsAndRemovalsLeaveTheHeapWhereItWas(t *testing.T) {
+func TestMemory_aMillionHooksComeAndGo(t *testing.T) {
 	p := heapPoint
 	ctx, r := newRun(t)
 	for name, tt := range map[string]struct {
@@ -51,9 +55,10 @@ func TestAMillionRegistrationsAndRemovalsLeaveTheHeapWhereItWas(t *testing.T) {
 		"filtered": {opts: []hooks.Option{hooks.WithTools("Read File", "x*"), hooks.WithAgents("Writer")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := heapInUse()
-			for i := range many(1_000_000) / 3 {
-				reg := hooks.On(p, fails[job](nil), tt.opts...)
+			var ran atomic.Int64
+			before, n := heapInUse(), many(1_000_000)/3
+			for i := range n {
+				reg := hooks.On(p, counter[job](&ran), tt.opts...)
 				if i%100 == 0 {
 					require.NoError(t, hooks.Dispatch(ctx, p, &job{Tool: "read_file"}))
 				}
@@ -63,27 +68,30 @@ func TestAMillionRegistrationsAndRemovalsLeaveTheHeapWhereItWas(t *testing.T) {
 			}
 			assert.Less(t, heapInUse()-before, int64(megabyte))
 			assert.False(t, hooks.Enabled(ctx, p))
+			assert.EqualValues(t, (n+99)/100, ran.Load())
 		})
 	}
 }
 
-func TestManyHooksAtOnceLeaveTheHeapWhereItWas(t *testing.T) {
+func TestMemory_manyHooksAtOnce(t *testing.T) {
 	_, r := newRun(t)
+	var ran atomic.Int64
 	before := heapInUse()
 	for range 3 {
 		for i := range many(40_000) {
-			hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](nil), hooks.In(r), hooks.WithTools(fmt.Sprint("tool ", i)))
+			hooks.On(hooks.PreToolCall, counter[hooks.ToolCall](&ran), hooks.In(r), hooks.WithTools(fmt.Sprint("tool ", i)))
 		}
 		require.NoError(t, hooks.Dispatch(hooks.WithScope(t.Context(), r), hooks.PreToolCall, &hooks.ToolCall{Name: "tool_1"}))
 		assert.Equal(t, many(40_000), r.Clear(hooks.PreToolCall))
 	}
 	assert.Less(t, heapInUse()-before, int64(megabyte))
+	assert.EqualValues(t, 3, ran.Load(), "one of them in each round")
 	runtime.KeepAlive(r)
 }
 
 // However a hook leaves its chain, a handle that is kept keeps nothing of what
 // the function holds on to.
-func TestAKeptHandleKeepsNoFunction(t *testing.T) {
+func TestMemory_keptHandle(t *testing.T) {
 	for name, leave := range map[string]func(context.Context, *hooks.Registry, *hooks.Registration){
 		"removed":      func(_ context.Context, _ *hooks.Registry, reg *hooks.Registration) { assert.True(t, reg.Remove()) },
 		"unregistered": func(_ context.Context, r *hooks.Registry, reg *hooks.Registration) { assert.True(t, r.Unregister(reg)) },
@@ -108,7 +116,9 @@ func TestAKeptHandleKeepsNoFunction(t *testing.T) {
 				other()
 				big := new([megabyte]byte)
 				kept := weak.Make(big)
+				var ran atomic.Int64
 				reg := hooks.On(hooks.PreStep, func(context.Context, *hooks.Step) error {
+					ran.Add(1)
 					_ = big[0]
 					return nil
 				}, opts...)
@@ -117,6 +127,7 @@ func TestAKeptHandleKeepsNoFunction(t *testing.T) {
 					require.NoError(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
 				}
 				leave(ctx, r, reg)
+				assert.EqualValues(t, 1, ran.Load())
 				big = nil
 				runtime.GC()
 				runtime.GC()
@@ -130,8 +141,9 @@ func TestAKeptHandleKeepsNoFunction(t *testing.T) {
 
 // Nothing has to be unregistered when a run is over: its registry goes with
 // its ctx.
-func TestARunLeavesNothingBehind(t *testing.T) {
-	runs := 500
+func TestMemory_runThatIsOver(t *testing.T) {
+	const runs = 500
+	var ran, seen atomic.Int64
 	collected := make(chan struct{}, runs)
 	before := heapInUse()
 	hooksBefore := hooks.Default().String()
@@ -141,9 +153,13 @@ func TestARunLeavesNothingBehind(t *testing.T) {
 		runtime.AddCleanup(buffer, func(struct{}) { collected <- struct{}{} }, struct{}{})
 		hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 			buffer[0]++
+			ran.Add(1)
 			return nil
 		}, hooks.In(r))
-		r.Observe(func(context.Context, hooks.HookDispatchedEvent) { buffer[1]++ })
+		r.Observe(func(context.Context, hooks.HookDispatchedEvent) {
+			buffer[1]++
+			seen.Add(1)
+		})
 		ctx := hooks.WithScope(context.Background(), r)
 		require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
 			return hooks.RunTool(ctx, &hooks.ToolCall{}, fails[hooks.ToolCall](nil))
@@ -156,13 +172,18 @@ func TestARunLeavesNothingBehind(t *testing.T) {
 		}
 	})
 	assert.Equal(t, hooksBefore, hooks.Default().String())
+	assert.EqualValues(t, runs, ran.Load())
+	assert.EqualValues(t, runs, seen.Load())
 }
 
-func TestScopesThatCameAndWentLeaveTheOuterOneAsItWas(t *testing.T) {
+func TestMemory_innerScopesComeAndGo(t *testing.T) {
 	p := heapPoint
 	ctx, outer := newRun(t)
 	ran := 0
-	hooks.On(p, edit(func(*job) { ran++ }), hooks.In(outer))
+	hooks.On(p, func(context.Context, *job) error {
+		ran++
+		return nil
+	}, hooks.In(outer))
 	before := heapInUse()
 	for range many(100_000) {
 		inner := hooks.NewRegistry()
@@ -178,21 +199,24 @@ func TestScopesThatCameAndWentLeaveTheOuterOneAsItWas(t *testing.T) {
 }
 
 // Names come from models, and there is no end to what they make up.
-func TestNamesThatNobodyKnowsDoNotGrowMemory(t *testing.T) {
+func TestMemory_namesThatNobodyKnows(t *testing.T) {
 	ctx, r := newRun(t)
 	observer := r.Observe(hooks.SlogObserver(nil))
 	defer observer.Remove()
+	var ran atomic.Int64
+	hooks.On(hooks.PreToolCall, counter[hooks.ToolCall](&ran), hooks.In(r))
 	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](nil), hooks.In(r), hooks.WithTools("Read File"))
 	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](nil), hooks.In(r), hooks.WithTools("mcp__*"))
 	call := &hooks.ToolCall{}
 	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, call))
 	before := heapInUse()
-	for i := range many(1_000_000) {
+	for i := range many(300_000) {
 		call.Name = "Tool " + strconv.Itoa(i) + ", which some model has made up"
 		if err := hooks.Dispatch(ctx, hooks.PreToolCall, call); err != nil {
 			t.Fatal(err)
 		}
 	}
 	assert.Less(t, heapInUse()-before, int64(megabyte))
+	assert.EqualValues(t, 1+many(300_000), ran.Load())
 	runtime.KeepAlive(r)
 }

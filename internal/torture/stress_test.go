@@ -1,4 +1,7 @@
-package hooks_test
+package torture_test
+
+// Loops and registries under load: hooks that do anything a hook can do, and
+// goroutines that register, remove and dispatch at the same time.
 
 import (
 	"context"
@@ -19,6 +22,7 @@ import (
 
 // stressCall is what happened to one context that went through a seam.
 type stressCall struct {
+	rng    *rand.Rand   // what its hooks and its body pick from, one after the other
 	begun  atomic.Int32 // the first hook of the pre point ran
 	passed atomic.Int32 // the last one did
 	exited atomic.Bool  // a hook of the pre point ended the goroutine
@@ -36,10 +40,15 @@ type stressValues interface {
 func stressOf(c stressValues) *stressCall {
 	call, ok := c.Get(stressCallKey{})
 	if !ok {
-		return new(stressCall) // of a seam that a hook opened
+		return &stressCall{rng: stressRand(0, 0)} // of a seam that a hook opened
 	}
 	return call.(*stressCall)
 }
+
+// stressRand returns the numbers of one context or goroutine. Each has numbers
+// of its own, so that a seed repeats what they pick, though not which of them
+// run at the same time.
+func stressRand(seed, of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) }
 
 // stressLedger counts what a loop full of bad hooks did.
 type stressLedger struct {
@@ -66,15 +75,19 @@ func newStressLedger() *stressLedger {
 		events:     make(map[hooks.InterceptionPoint]*atomic.Int64),
 		calls:      make(map[*stressCall]hooks.InterceptionPoint),
 	}
-	for _, p := range everyPoint() {
-		l.dispatches[p.name], l.events[p.name] = new(atomic.Int64), new(atomic.Int64)
+	for _, p := range []hooks.AnyPoint{
+		hooks.ExecutionStart, hooks.Input, hooks.PreStep, hooks.PreModelCall, hooks.PostModelCall,
+		hooks.PreToolCall, hooks.PostToolCall, hooks.PostStep, hooks.Output, hooks.ExecutionEnd,
+	} {
+		l.dispatches[p.Name()], l.events[p.Name()] = new(atomic.Int64), new(atomic.Int64)
 	}
 	return l
 }
 
-// track makes c a call whose passage is checked at the end.
-func (l *stressLedger) track(pre hooks.InterceptionPoint, c stressValues) {
-	call := new(stressCall)
+// track makes c a call whose passage is checked at the end. Its numbers come
+// from those of its run.
+func (l *stressLedger) track(rng *rand.Rand, pre hooks.InterceptionPoint, c stressValues) {
+	call := &stressCall{rng: stressRand(rng.Uint64(), rng.Uint64())}
 	c.Put(stressCallKey{}, call)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,11 +142,11 @@ func stressInner[C any](l *stressLedger, outer, r *hooks.Registry, run string, p
 }
 
 // stressMisbehave is a hook that mostly does nothing, and now and then
-// anything that a hook can do. What it picks is left to chance, as is what runs
-// at the same time.
+// anything that a hook can do.
 func stressMisbehave[C any](l *stressLedger, r *hooks.Registry, pre bool) hooks.Func[C] {
 	return func(ctx context.Context, c *C) error {
-		switch rand.IntN(48) {
+		call := stressOf(any(c).(stressValues))
+		switch call.rng.IntN(48) {
 		case 0:
 			return errBroken
 		case 1:
@@ -144,7 +157,7 @@ func stressMisbehave[C any](l *stressLedger, r *hooks.Registry, pre bool) hooks.
 			return fmt.Errorf("wrapped: %w", &hooks.HookAborted{Reason: "no", StopRun: true})
 		case 4:
 			if pre {
-				stressOf(any(c).(stressValues)).exited.Store(true)
+				call.exited.Store(true)
 			}
 			runtime.Goexit()
 		case 5:
@@ -152,7 +165,7 @@ func stressMisbehave[C any](l *stressLedger, r *hooks.Registry, pre bool) hooks.
 				runtime.Gosched()
 			}
 		case 6:
-			l.addOnce(r)
+			l.addOnce(call.rng, r)
 		case 7:
 			_ = hooks.Dispatch(ctx, stressChurn, &hooks.Step{})
 		case 8:
@@ -166,7 +179,7 @@ func stressMisbehave[C any](l *stressLedger, r *hooks.Registry, pre bool) hooks.
 			o := r.Observe(func(context.Context, hooks.HookDispatchedEvent) { panic("observer") })
 			defer o.Remove()
 		case 11:
-			l.removeOnce()
+			l.removeOnce(call.rng)
 		}
 		return nil
 	}
@@ -175,25 +188,25 @@ func stressMisbehave[C any](l *stressLedger, r *hooks.Registry, pre bool) hooks.
 // stressChurn is the point at which hooks come and go during the tests.
 var stressChurn = hooks.Define[hooks.Step]("stresstest.churn")
 
-func (l *stressLedger) addOnce(r *hooks.Registry) {
+func (l *stressLedger) addOnce(rng *rand.Rand, r *hooks.Registry) {
 	o := new(stressOnce)
-	o.reg = hooks.On(stressChurn, counter[hooks.Step](&o.ran), hooks.In(r), hooks.WithOnce(), hooks.WithPriority(rand.IntN(3)))
+	o.reg = hooks.On(stressChurn, counter[hooks.Step](&o.ran), hooks.In(r), hooks.WithOnce(), hooks.WithPriority(rng.IntN(3)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.once = append(l.once, o)
 }
 
-func (l *stressLedger) removeOnce() {
+func (l *stressLedger) removeOnce(rng *rand.Rand) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.once); n > 0 {
-		l.once[rand.IntN(n)].reg.Remove()
+		l.once[rng.IntN(n)].reg.Remove()
 	}
 }
 
 // stressLoop is a whole run of an agent: two turns of a model call and four
 // tool calls.
-func stressLoop(ctx context.Context, l *stressLedger, outer *hooks.Registry, run string) {
+func stressLoop(ctx context.Context, l *stressLedger, rng *rand.Rand, outer *hooks.Registry, run string) {
 	r := hooks.NewRegistry()
 	stressInner(l, outer, r, run, hooks.ExecutionStart, hooks.ExecutionEnd)
 	stressInner(l, outer, r, run, hooks.PreStep, hooks.PostStep)
@@ -205,17 +218,17 @@ func stressLoop(ctx context.Context, l *stressLedger, outer *hooks.Registry, run
 	}
 
 	x := &hooks.Execution{Caller: hooks.Caller{AgentRole: run}}
-	l.track(hooks.ExecutionStart.Name(), x)
+	l.track(rng, hooks.ExecutionStart.Name(), x)
 	ctx, cancel := context.WithCancel(hooks.WithScope(hooks.WithScope(ctx, outer), r))
 	defer cancel()
 	_ = hooks.RunExecution(ctx, x, func(ctx context.Context, _ *hooks.Execution) error {
 		l.executions.Add(1)
 		for range 2 {
 			step := &hooks.Step{Kind: hooks.StepTurn}
-			l.track(hooks.PreStep.Name(), step)
+			l.track(rng, hooks.PreStep.Name(), step)
 			if err := hooks.RunStep(ctx, step, func(ctx context.Context, _ *hooks.Step) error {
-				return stressTurn(ctx, cancel, l)
-			}); err != nil && rand.IntN(4) == 0 {
+				return stressTurn(ctx, cancel, l, rng)
+			}); err != nil && rng.IntN(4) == 0 {
 				return err
 			}
 		}
@@ -223,19 +236,19 @@ func stressLoop(ctx context.Context, l *stressLedger, outer *hooks.Registry, run
 	})
 }
 
-func stressTurn(ctx context.Context, cancel context.CancelFunc, l *stressLedger) error {
+func stressTurn(ctx context.Context, cancel context.CancelFunc, l *stressLedger, rng *rand.Rand) error {
 	m := &hooks.ModelCall{}
-	l.track(hooks.PreModelCall.Name(), m)
+	l.track(rng, hooks.PreModelCall.Name(), m)
 	if err := hooks.RunModel(ctx, m, func(context.Context, *hooks.ModelCall) error { return nil }); err != nil {
 		return err
 	}
 	calls := make([]*hooks.ToolCall, 4)
 	for i := range calls {
 		calls[i] = &hooks.ToolCall{Name: fmt.Sprint("tool_", i)}
-		l.track(hooks.PreToolCall.Name(), calls[i])
+		l.track(rng, hooks.PreToolCall.Name(), calls[i])
 	}
 	return hooks.RunTools(ctx, calls, 3, func(_ context.Context, t *hooks.ToolCall) error {
-		switch rand.IntN(24) {
+		switch stressOf(t).rng.IntN(24) {
 		case 0:
 			return errBroken
 		case 1:
@@ -250,9 +263,11 @@ func stressTurn(ctx context.Context, cancel context.CancelFunc, l *stressLedger)
 	})
 }
 
-func TestSeamsPairWhateverHooksDoConcurrentSafe(t *testing.T) {
+// Whatever hooks do: who passes the pre point has a post point, exactly once.
+func TestSeams_pairConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	const runs = 60
+	seed := seedOf(t)
 	l, outer := newStressLedger(), hooks.NewRegistry()
 	stressOuter(l, outer, hooks.ExecutionStart, hooks.ExecutionEnd)
 	for _, p := range []hooks.Point[hooks.Execution]{hooks.Input, hooks.Output} {
@@ -272,7 +287,7 @@ func TestSeamsPairWhateverHooksDoConcurrentSafe(t *testing.T) {
 	finishes(t, "the runs", func() {
 		var group sync.WaitGroup
 		for i := range runs {
-			group.Go(func() { stressLoop(t.Context(), l, outer, fmt.Sprint("run-", i)) })
+			group.Go(func() { stressLoop(t.Context(), l, stressRand(seed, uint64(i)), outer, fmt.Sprint("run-", i)) })
 		}
 		group.Wait()
 	})
@@ -339,9 +354,11 @@ func stressBefore(a, b *stressEntry) bool {
 	return a.worker != b.worker || a.nth < b.nth
 }
 
-func TestNoRegistrationIsLostOrCountedTwiceConcurrentSafe(t *testing.T) {
+// No registration is lost, runs in the wrong place or is counted twice.
+func TestRegistry_nothingLostConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	const workers, rounds = 8, 120
+	seed := seedOf(t)
 	p, r := newPoint[job](t), hooks.NewRegistry()
 	ctx := hooks.WithScope(t.Context(), r)
 	var mu sync.Mutex
@@ -350,9 +367,10 @@ func TestNoRegistrationIsLostOrCountedTwiceConcurrentSafe(t *testing.T) {
 	var group sync.WaitGroup
 	for worker := range workers {
 		group.Go(func() {
+			rng := stressRand(seed, uint64(worker))
 			var own []*stressEntry
 			for nth := range rounds {
-				e := &stressEntry{guard: rand.IntN(4) == 0, priority: rand.IntN(3), worker: worker, nth: nth}
+				e := &stressEntry{guard: rng.IntN(4) == 0, priority: rng.IntN(3), worker: worker, nth: nth}
 				opts := []hooks.Option{hooks.In(r), hooks.WithPriority(e.priority)}
 				if e.guard {
 					opts = append(opts, hooks.AsGuard())
@@ -365,10 +383,10 @@ func TestNoRegistrationIsLostOrCountedTwiceConcurrentSafe(t *testing.T) {
 					return nil
 				}, opts...)
 				own = append(own, e)
-				if rand.IntN(4) == 0 {
+				if rng.IntN(4) == 0 {
 					runtime.Gosched() // so that the workers take turns within a round
 				}
-				switch victim := own[rand.IntN(len(own))]; rand.IntN(40) {
+				switch victim := own[rng.IntN(len(own))]; rng.IntN(40) {
 				case 0:
 					gone.Add(int64(r.Clear(p)))
 				case 1:
@@ -428,7 +446,7 @@ func TestNoRegistrationIsLostOrCountedTwiceConcurrentSafe(t *testing.T) {
 
 // Whatever others do at the same point: a hook runs in every dispatch that
 // begins after it was registered and in none that begins after it was removed.
-func TestWhatAGoroutineRegistersItFindsConcurrentSafe(t *testing.T) {
+func TestRegistry_ownHooksFoundConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	p, scope := newPoint[job](t), hooks.NewRegistry()
 	ctx := hooks.WithScope(t.Context(), scope)
@@ -488,11 +506,13 @@ func (c stressLookCtx) Value(key any) any {
 
 // A hook that is registered while a model call begins must not get hold of the
 // framework's own array either.
-func TestAHookRegisteredInTheMiddleOfAModelCallWritesIntoNoArrayOfTheFrameworks(t *testing.T) {
+func TestModelCall_hookAddedMeanwhile(t *testing.T) {
 	t.Parallel()
+	ran := 0
 	for nth := range 12 {
 		r := hooks.NewRegistry()
 		appending := func(_ context.Context, m *hooks.ModelCall) error {
+			ran++
 			m.Messages = append(m.Messages, hooks.Message{Content: "of a hook"})
 			m.Tools = append(m.Tools, "of a hook")
 			return nil
@@ -511,6 +531,7 @@ func TestAHookRegisteredInTheMiddleOfAModelCallWritesIntoNoArrayOfTheFrameworks(
 		assert.Empty(t, messages[:2][1].Content, "registered at look-up %d", nth+1)
 		assert.Empty(t, tools[:2][1], "registered at look-up %d", nth+1)
 	}
+	assert.NotZero(t, ran, "no hook was registered in time to run")
 }
 
 // stressPoint is an AnyPoint of somebody else's.
@@ -520,7 +541,7 @@ func (p stressPoint) Name() hooks.InterceptionPoint { return p() }
 
 // In a process of its own, since a lock that is never given back would hang
 // every other test too.
-func TestNoLockIsHeldWhileAPointIsAskedForItsName(t *testing.T) {
+func TestRegistry_asksForNamesWithoutLock(t *testing.T) {
 	if !inChild() {
 		rerun(t)
 		return
