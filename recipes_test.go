@@ -231,20 +231,6 @@ func TestRecipeTrimHistoryKeepsCallsAndResultsTogether(t *testing.T) {
 	require.Less(t, len(trimHistory(history, total-1, countTokens)), len(history))
 }
 
-func TestRecipePreview(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		text string
-		n    int
-		want string
-	}{
-		{"", 0, ""}, {"", 3, ""}, {"a", 0, "…"}, {"abc", 3, "abc"}, {"abcd", 3, "abc…"}, {"날씨는", 2, "날씨…"}, {"ação", 3, "açã…"},
-	}
-	for _, tt := range tests {
-		assert.Equal(t, tt.want, preview(tt.text, tt.n), "%q, %d", tt.text, tt.n)
-	}
-}
-
 func TestRecipeVisible(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -302,7 +288,7 @@ func TestRecipeCacheKeyTellsCallsApart(t *testing.T) {
 func TestRecipeCacheKeepsOnlyAnswers(t *testing.T) {
 	t.Parallel()
 	cache := &answerCache{max: 2, answers: make(map[cacheKey]string)}
-	ctx, reg := ownHooks(t)
+	ctx, reg := newRun(t)
 	hooks.On(hooks.PreModelCall, cache.look, hooks.In(reg))
 	hooks.On(hooks.PostModelCall, cache.store, hooks.In(reg))
 	asked := 0
@@ -337,27 +323,4 @@ func TestRecipeCacheKeepsOnlyAnswers(t *testing.T) {
 	assert.Equal(t, 6, asked)
 	ask("c")
 	assert.Len(t, cache.answers, 2)
-}
-
-func TestRecipeOwnHooksRunInParallel(t *testing.T) {
-	t.Parallel()
-	for _, reason := range []string{"one", "other"} {
-		t.Run(reason, func(t *testing.T) {
-			t.Parallel()
-			ctx, reg := ownHooks(t)
-			hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { return hooks.Abort(reason) }, hooks.In(reg))
-			call := &hooks.ToolCall{Name: "t"}
-			require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return nil }))
-			assert.Equal(t, reason, call.Blocked.Reason)
-		})
-	}
-}
-
-func TestRecipeClearedHooksLeaveNothingBehind(t *testing.T) {
-	t.Run("registers", func(t *testing.T) {
-		clearedHooks(t)
-		hooks.On(hooks.PreStep, func(context.Context, *hooks.Step) error { return nil })
-		assert.Len(t, hooks.Hooks(hooks.PreStep), 1)
-	})
-	assert.Empty(t, hooks.Hooks(hooks.PreStep))
 }

@@ -1,4 +1,4 @@
-package hooks_test
+package recipes_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-// taskInput stands for what a framework gives to a task.
+// taskInput is what a framework gives to a task.
 type taskInput struct {
 	Description string
 	Context     string // what the tasks before have found

@@ -1,4 +1,9 @@
-package hooks_test
+//lint:file-ignore SA1019 The deprecated functions are what is migrated from.
+
+//nolint:staticcheck // The deprecated functions are what is migrated from.
+package recipes_test
+
+// From the older dialects to On: each example does the same in both.
 
 import (
 	"context"
@@ -40,7 +45,7 @@ func migratedModel(r *hooks.Registry, call *hooks.ModelCall, text string) {
 
 // A before hook blocks by returning false; an On hook says why, and what to do
 // instead. A filter replaces the condition on the tool's name.
-func ExampleRegisterBeforeToolCallHook() {
+func Example_migrateBeforeToolCall() {
 	before, now := hooks.NewRegistry(), hooks.NewRegistry()
 
 	hooks.RegisterBeforeToolCallHook(func(_ context.Context, call *hooks.ToolCall) bool {
@@ -63,7 +68,7 @@ func ExampleRegisterBeforeToolCallHook() {
 // An after hook returns the new text; an On hook assigns it, or edits it where
 // it stands, in the parts of a result too. It sees the text of a tool that
 // failed, which the after hook doesn't.
-func ExampleRegisterAfterToolCallHook() {
+func Example_migrateAfterToolCall() {
 	before, now := hooks.NewRegistry(), hooks.NewRegistry()
 	password := regexp.MustCompile(`(password=)\S+`)
 	redact := func(s string) string { return password.ReplaceAllString(s, "$1***") }
@@ -94,7 +99,8 @@ func ExampleRegisterAfterToolCallHook() {
 	// no route with password=***
 }
 
-func ExampleRegisterBeforeLLMCallHook() {
+// A limit that says its number, and not only that there is one.
+func Example_migrateBeforeLLMCall() {
 	before, now := hooks.NewRegistry(), hooks.NewRegistry()
 
 	hooks.RegisterBeforeLLMCallHook(func(_ context.Context, call *hooks.ModelCall) bool {
@@ -120,7 +126,7 @@ func ExampleRegisterBeforeLLMCallHook() {
 }
 
 // The tool calls that a model asks for are left alone by both.
-func ExampleRegisterAfterLLMCallHook() {
+func Example_migrateAfterLLMCall() {
 	before, now := hooks.NewRegistry(), hooks.NewRegistry()
 
 	hooks.RegisterAfterLLMCallHook(func(_ context.Context, call *hooks.ModelCall) (string, bool) {
@@ -145,7 +151,7 @@ func ExampleRegisterAfterLLMCallHook() {
 
 // Either API manages what the other registered, so that a program can move
 // hook by hook.
-func ExampleClearAllToolCallHooks() {
+func Example_migrateHookByHook() {
 	defer hooks.ClearAll()
 	allow := func(context.Context, *hooks.ToolCall) bool { return true }
 	pass := func(context.Context, *hooks.ToolCall) error { return nil }
@@ -168,7 +174,7 @@ func ExampleClearAllToolCallHooks() {
 
 // The booking policy of a travel agent as one object: no first class without a
 // manager, and no identity number for the model.
-func ExampleLoopHooks() {
+func Example_migrateLoopHooks() {
 	r := hooks.NewRegistry()
 	instead := "First class needs a manager's approval. Book tourist class instead."
 	identity := regexp.MustCompile(`DNI [\d.]*\d`)
@@ -201,7 +207,7 @@ func ExampleLoopHooks() {
 
 // The same policy with On: two hooks, each for the tool that it concerns, and
 // a refusal that is an ordinary error.
-func ExampleLoopHooks_withOn() {
+func Example_migrateLoopHooksToOn() {
 	r := hooks.NewRegistry()
 	identity := regexp.MustCompile(`DNI [\d.]*\d`)
 

@@ -1,4 +1,4 @@
-package hooks_test
+package recipes_test
 
 import (
 	"context"
@@ -8,8 +8,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-// agentTask stands for the task type of a framework, which is what hooks find
-// in [hooks.Caller].
+// agentTask is the task type of a framework: hooks find it in [hooks.Caller].
 type agentTask struct {
 	Sensitive, Urgent bool
 }
@@ -28,8 +27,8 @@ func noWebForSensitiveTasks(_ context.Context, call *hooks.ToolCall) error {
 func Example_roles() {
 	reg := hooks.NewRegistry()
 
-	// A call without a role matches every filter: no guard is passed by not
-	// saying who one is.
+	// A call without a role matches every filter, so that it can't slip past a
+	// guard.
 	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
 		return hooks.Abort("junior agents may not do this; ask a senior one")
 	}, hooks.In(reg), hooks.AsGuard(), hooks.WithAgents("junior"), hooks.WithTools("delete_file", "send_email"))
