@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/loophooks/hooks/internal/arguments"
 )
+
+// argumentError is what SetArguments and Arguments fail with, without the prefix.
+type argumentError = arguments.Error
 
 // ToolCall is the context of [PreToolCall] and [PostToolCall]: one and the
 // same value goes through both.
@@ -78,13 +83,14 @@ func (t *ToolCall) EditText(f func(string) string) {
 
 // SetArguments sets Input from the JSON that a model wrote. It is strict, so
 // that a guard and the tool see the same: raw must hold one object and nothing
-// else, with no key twice; a loop passes "{}" for a provider's empty text.
-// Numbers become float64, or [json.Number] where that would lose digits.
+// else, with no key twice. Blank text, which some providers send for a tool
+// without parameters, means {}. Numbers become float64, or [json.Number] where
+// that would lose digits: [ToolCall.NumberArg] reads both.
 //
 // After an error Input is empty, and the seams don't run the tool: the model
 // reads what is wrong. A loop that goes on to a seam may ignore the error.
 func (t *ToolCall) SetArguments(raw string) error {
-	input, err := parseArguments(raw)
+	input, err := arguments.Parse(raw)
 	if err != nil {
 		err = fmt.Errorf("hooks: %w", err)
 	}
@@ -100,11 +106,65 @@ func (t *ToolCall) ArgumentsError() error { return t.argErr }
 // Arguments returns Input as JSON, with its keys sorted. It fails for values
 // that JSON can't hold.
 func (t *ToolCall) Arguments() (string, error) {
-	raw, err := formatArguments(t.Input)
+	raw, err := arguments.Format(t.Input)
 	if err != nil {
 		return "", fmt.Errorf("hooks: %w", err)
 	}
 	return raw, nil
+}
+
+// StringArg returns the argument key of Input, which must be a string: Go's or a
+// type made of it, not a [json.Number]. See [ToolCall.NumberArg] for what it
+// fails on.
+func (t *ToolCall) StringArg(key string) (string, error) {
+	v, err := arguments.String(t.Input, key)
+	return v, t.argumentProblem(err)
+}
+
+// NumberArg returns the argument key of Input, which must be a number: a float64,
+// a [json.Number], or another integer or float type of Go's or made of one.
+//
+// It fails for an argument that isn't there, isn't a number, or is one that a
+// float64 can't hold: one with more digits, an infinity, NaN. It also fails where
+// Input has a key that differs from key in case only, since decoders such as
+// encoding/json's may read that one instead. So a guard that returns the error
+// isn't passed by a spelling, as one is that asserts Input[key].(float64) and
+// lets all else through:
+//
+//	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+//		amount, err := call.NumberArg("amount")
+//		if err != nil {
+//			return err
+//		}
+//		if amount > 100 {
+//			return hooks.Abort("at most 100")
+//		}
+//		return nil
+//	}, hooks.WithTools("pay"))
+//
+// Whether an optional argument is there, Input says. The error names the key,
+// never the value; where SetArguments failed it is that error.
+func (t *ToolCall) NumberArg(key string) (float64, error) {
+	v, err := arguments.Number(t.Input, key)
+	return v, t.argumentProblem(err)
+}
+
+// BoolArg returns the argument key of Input, which must be a boolean: Go's or a
+// type made of it. See [ToolCall.NumberArg] for what it fails on.
+func (t *ToolCall) BoolArg(key string) (bool, error) {
+	v, err := arguments.Bool(t.Input, key)
+	return v, t.argumentProblem(err)
+}
+
+// argumentProblem completes the error of an accessor.
+func (t *ToolCall) argumentProblem(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case t.argErr != nil && len(t.Input) == 0:
+		return t.argErr
+	}
+	return fmt.Errorf("hooks: %w", err)
 }
 
 // RequestHumanInput asks a person and returns the trimmed answer. It fails

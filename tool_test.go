@@ -175,7 +175,7 @@ func TestSetArguments_readsOneObjectStrictly(t *testing.T) {
 
 func TestSetArguments_unreadableRunNoTool(t *testing.T) {
 	t.Parallel()
-	for _, raw := range []string{`{"a":1,"a":2}`, `[1]`, `{} x`, ``, `null`, `"hunter2"`, `{"a":`, `{"a":{"b":1,"b":2}}`, `{'a':1}`, `{}{}`} {
+	for _, raw := range []string{`{"a":1,"a":2}`, `[1]`, `{} x`, `null`, `"hunter2"`, `{"a":`, `{"a":{"b":1,"b":2}}`, `{'a':1}`, `{}{}`} {
 		t.Run(raw, func(t *testing.T) {
 			t.Parallel()
 			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {

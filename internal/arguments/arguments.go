@@ -1,4 +1,9 @@
-package hooks
+// Package arguments reads, writes and looks into the arguments of a tool call:
+// one JSON object, read so strictly that a guard and the tool see the same.
+package arguments
+
+// Parse and Format. Neither ever puts a value into the text of an error: the
+// arguments may hold secrets, and the text goes into results and logs.
 
 import (
 	"bytes"
@@ -6,45 +11,50 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
-	"unicode/utf8"
 )
 
-// maxArgumentDepth is how deep objects and arrays may be nested, the outermost
+// maxDepth is how deep objects and arrays may be nested, the outermost
 // one counted. It is the limit of encoding/json.
-const maxArgumentDepth = 10000
+const maxDepth = 10000
 
-// argumentError says what is wrong with a tool call's arguments, in words that
+// Error says what is wrong with a tool call's arguments, in words that
 // a model can act on. Its text never quotes the arguments: they may hold
 // secrets, and the text goes into results and logs.
-type argumentError struct {
+type Error struct {
 	Offset  int64  // where, in bytes from the start of the text; -1 if values couldn't be written as text
 	Problem string // what, as a noun phrase
 	Err     error  // the cause, if there is one; its text may quote a value
 }
 
-func (e *argumentError) Error() string {
+func (e *Error) Error() string {
 	if e.Offset < 0 {
 		return "arguments cannot be written as a JSON object: " + e.Problem
 	}
 	return fmt.Sprintf("arguments must be one JSON object: %s at byte %d", e.Problem, e.Offset)
 }
 
-func (e *argumentError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// parseArguments reads raw, which must be one JSON object and nothing else.
+// Parse reads raw, which must be one JSON object and nothing else, or blank: no
+// text, or JSON white space alone, is what some providers send for a tool
+// without parameters, and gives an empty map.
 // A key that occurs twice in an object, at any depth, and text that isn't valid
 // Unicode are errors: each is read differently by different parsers, so that
 // what a guard has checked might not be what the tool gets. Keys are compared
 // as decoded, case included. Objects are map[string]any, arrays []any, and
 // numbers float64, or json.Number where a float64 would lose digits. Every
-// error is an *argumentError, and the map is nil then.
-func parseArguments(raw string) (map[string]any, error) {
-	if !json.Valid([]byte(raw)) {
-		return nil, diagnoseArguments(raw)
-	}
-	p := argumentParser{raw: raw}
+// error is an *Error, and the map is nil then.
+func Parse(raw string) (map[string]any, error) {
+	p := parser{raw: raw}
 	p.space()
+	if p.pos == len(raw) {
+		return map[string]any{}, nil
+	}
+	if !json.Valid([]byte(raw)) {
+		return nil, diagnose(raw)
+	}
 	if kind := jsonKind(raw[p.pos]); kind != "" {
 		return nil, p.fail(p.pos, "found "+kind)
 	}
@@ -68,13 +78,10 @@ func jsonKind(c byte) string {
 	return "a number"
 }
 
-// diagnoseArguments says why raw isn't valid JSON.
-func diagnoseArguments(raw string) error {
-	p := argumentParser{raw: raw}
+// diagnose says why raw, which isn't blank, isn't valid JSON.
+func diagnose(raw string) error {
+	p := parser{raw: raw}
 	p.space()
-	if p.pos == len(raw) {
-		return p.fail(0, "empty text")
-	}
 	dec := json.NewDecoder(strings.NewReader(raw))
 	var first json.RawMessage
 	err := dec.Decode(&first)
@@ -90,7 +97,7 @@ func diagnoseArguments(raw string) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at = int(syntax.Offset) - 1 // Offset counts the offending byte
 	}
-	if jsonDepth(raw[:min(at+1, len(raw))]) > maxArgumentDepth {
+	if jsonDepth(raw[:min(at+1, len(raw))]) > maxDepth {
 		return p.fail(at, "nesting too deep")
 	}
 	return p.fail(at, "syntax error")
@@ -117,12 +124,12 @@ func jsonDepth(s string) int {
 	return depth
 }
 
-// formatArguments writes in as one JSON object that parseArguments accepts,
+// Format writes in as one JSON object that Parse accepts,
 // with sorted keys and without HTML escaping; nil gives "{}". What JSON can't
 // hold is an error: a function, a channel, NaN, an infinity, a cycle, text that
 // isn't valid UTF-8, a duplicate key of a marshaler's making. Every error is an
-// *argumentError. A panic of a value's marshaler is the caller's to contain.
-func formatArguments(in map[string]any) (string, error) {
+// *Error. A panic of a value's marshaler is the caller's to contain.
+func Format(in map[string]any) (string, error) {
 	if in == nil {
 		return "{}", nil
 	}
@@ -130,19 +137,21 @@ func formatArguments(in map[string]any) (string, error) {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(in); err != nil {
-		return "", &argumentError{Offset: -1, Problem: formatProblem(err), Err: err}
-	}
-	// After encoding, which has ruled out cycles.
-	if !validText(in) {
-		return "", &argumentError{Offset: -1, Problem: "invalid UTF-8"}
+		return "", &Error{Offset: -1, Problem: formatProblem(err), Err: err}
 	}
 	out := strings.TrimSuffix(buf.String(), "\n")
-	if _, err := parseArguments(out); err != nil {
+	// encoding/json replaces what isn't valid UTF-8, and so would make different
+	// texts equal. Only where it may have done so are the values looked at, after
+	// encoding, which has ruled out cycles.
+	if mayBeReplaced(out) && !validText(reflect.ValueOf(in)) {
+		return "", &Error{Offset: -1, Problem: "invalid UTF-8"}
+	}
+	if _, err := Parse(out); err != nil {
 		problem := "invalid JSON"
-		if bad, ok := errors.AsType[*argumentError](err); ok {
+		if bad, ok := errors.AsType[*Error](err); ok {
 			problem = bad.Problem
 		}
-		return "", &argumentError{Offset: -1, Problem: problem, Err: err}
+		return "", &Error{Offset: -1, Problem: problem, Err: err}
 	}
 	return out, nil
 }
@@ -160,26 +169,4 @@ func formatProblem(err error) string {
 		return fmt.Sprintf("unsupported value of kind %v", e.Value.Kind())
 	}
 	return "unsupported value"
-}
-
-// validText reports whether the strings that v is made of are valid UTF-8.
-// encoding/json would replace what isn't, and so make different texts equal.
-func validText(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return utf8.ValidString(v)
-	case []any:
-		for _, e := range v {
-			if !validText(e) {
-				return false
-			}
-		}
-	case map[string]any:
-		for k, e := range v {
-			if !utf8.ValidString(k) || !validText(e) {
-				return false
-			}
-		}
-	}
-	return true
 }

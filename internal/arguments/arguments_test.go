@@ -1,4 +1,4 @@
-package hooks
+package arguments
 
 import (
 	"encoding/json"
@@ -13,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseArguments(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]map[string]any{
+		``:                             {},
+		" \t\r\n":                      {},
 		`{}`:                           {},
 		" \t\r\n{ } \n":                {},
 		`{"a":1}`:                      {"a": 1.0},
@@ -30,21 +32,23 @@ func TestParseArguments(t *testing.T) {
 		`{"a":"\ufffd` + "\uFFFD" + `"}`:          {"a": "\uFFFD\uFFFD"},
 		`{"a":"}{][,:\""}`:                        {"a": `}{][,:"`},
 	} {
-		got, err := parseArguments(raw)
+		got, err := Parse(raw)
 		require.NoError(t, err, raw)
 		assert.Equal(t, want, got, raw)
 	}
 }
 
-func TestParseArgumentsRefusesAllButOneObject(t *testing.T) {
+func TestParse_refusesAllButOneObject(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		raw     string
 		offset  int64
 		problem string
 	}{
-		{``, 0, "empty text"},
-		{" \n", 0, "empty text"},
+		{"\u00a0", 0, "syntax error"}, // white space, but not JSON's
+		{"\u3000{}", 0, "syntax error"},
+		{"\x00", 0, "syntax error"},
+		{"\v", 0, "syntax error"},
 		{`[1]`, 0, "found an array"},
 		{` "a"`, 1, "found a string"},
 		{`null`, 0, "found null"},
@@ -76,28 +80,28 @@ func TestParseArgumentsRefusesAllButOneObject(t *testing.T) {
 		{`{"a":"\ud800xudc00"}`, 6, "half a surrogate pair"},
 		{`{"a":"\ud800\ndc00"}`, 6, "half a surrogate pair"},
 	} {
-		got, err := parseArguments(c.raw)
+		got, err := Parse(c.raw)
 		assert.Nil(t, got, c.raw)
-		var bad *argumentError
+		var bad *Error
 		require.ErrorAs(t, err, &bad, c.raw)
-		assert.Equal(t, argumentError{Offset: c.offset, Problem: c.problem}, *bad, c.raw)
+		assert.Equal(t, Error{Offset: c.offset, Problem: c.problem}, *bad, c.raw)
 	}
 }
 
-func TestParseArgumentsBoundsNesting(t *testing.T) {
+func TestParse_boundsNesting(t *testing.T) {
 	t.Parallel()
 	nested := func(depth int) string { // the object is the first level
 		return `{"\"]":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 	}
-	_, err := parseArguments(nested(10000))
+	_, err := Parse(nested(10000))
 	require.NoError(t, err)
 	for _, raw := range []string{nested(10001), strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<18)} {
-		_, err = parseArguments(raw)
+		_, err = Parse(raw)
 		require.ErrorContains(t, err, "nesting too deep")
 	}
 }
 
-func TestParseArgumentsKeepsEveryDigit(t *testing.T) {
+func TestParse_keepsEveryDigit(t *testing.T) {
 	t.Parallel()
 	manyZeros := "1" + strings.Repeat("0", 9990)
 	for literal, want := range map[string]any{
@@ -131,32 +135,32 @@ func TestParseArgumentsKeepsEveryDigit(t *testing.T) {
 		"1e-99999999999999999999": json.Number("1e-99999999999999999999"),
 		"3e-324":                  json.Number("3e-324"),
 	} {
-		in, err := parseArguments(`{"n":[` + literal + `,1]}`)
+		in, err := Parse(`{"n":[` + literal + `,1]}`)
 		require.NoError(t, err, literal)
 		require.Equal(t, map[string]any{"n": []any{want, 1.0}}, in, literal)
 
-		out, err := formatArguments(in)
+		out, err := Format(in)
 		require.NoError(t, err, literal)
-		back, err := parseArguments(out)
+		back, err := Parse(out)
 		require.NoError(t, err, out)
 		assert.Equal(t, in, back, literal)
 	}
-	negativeZero, err := parseArguments(`{"n":-0.0}`)
+	negativeZero, err := Parse(`{"n":-0.0}`)
 	require.NoError(t, err)
 	assert.True(t, math.Signbit(negativeZero["n"].(float64)))
 }
 
-func TestArgumentsSurviveTheWayThereAndBack(t *testing.T) {
+func TestFormat_givesBackWhatParseRead(t *testing.T) {
 	t.Parallel()
 	const raw = `{"a":"<&>","b":9007199254740993,"c":[1,null,{"d":"日"}]}`
-	in, err := parseArguments(raw)
+	in, err := Parse(raw)
 	require.NoError(t, err)
-	out, err := formatArguments(in)
+	out, err := Format(in)
 	require.NoError(t, err)
 	assert.Equal(t, raw, out)
 }
 
-func TestFormatArguments(t *testing.T) {
+func TestFormat(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		in   map[string]any
@@ -169,13 +173,13 @@ func TestFormatArguments(t *testing.T) {
 		{map[string]any{"a": json.RawMessage(`{ "x": 1 }`)}, `{"a":{"x":1}}`},
 		{map[string]any{"a": int64(9007199254740993)}, `{"a":9007199254740993}`},
 	} {
-		got, err := formatArguments(c.in)
+		got, err := Format(c.in)
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got)
 	}
 }
 
-func TestFormatArgumentsRefusesWhatJSONCannotHold(t *testing.T) {
+func TestFormat_refusesWhatJSONCannotHold(t *testing.T) {
 	t.Parallel()
 	cycle := map[string]any{}
 	cycle["self"] = cycle
@@ -184,26 +188,26 @@ func TestFormatArgumentsRefusesWhatJSONCannotHold(t *testing.T) {
 		deep = []any{deep}
 	}
 	for problem, v := range map[string]any{
-		"unsupported type func()":                     func() {},
-		"unsupported type chan int":                   make(chan int),
-		"unsupported value of kind float64":           math.NaN(),
-		"unsupported value of kind map":               cycle,
-		"unsupported value":                           json.Number("secret"),
-		"failed marshaler of hooks.refusingMarshaler": refusingMarshaler{},
-		"failed marshaler of json.RawMessage":         json.RawMessage(`secret`),
-		"invalid UTF-8":                               []any{map[string]any{"secret\xff": "x"}},
-		"duplicate key":                               json.RawMessage(`{"secret":1,"secret":2}`),
-		"nesting too deep":                            deep,
+		"unsupported type func()":                         func() {},
+		"unsupported type chan int":                       make(chan int),
+		"unsupported value of kind float64":               math.NaN(),
+		"unsupported value of kind map":                   cycle,
+		"unsupported value":                               json.Number("secret"),
+		"failed marshaler of arguments.refusingMarshaler": refusingMarshaler{},
+		"failed marshaler of json.RawMessage":             json.RawMessage(`secret`),
+		"invalid UTF-8":                                   []any{map[string]any{"secret\xff": "x"}},
+		"duplicate key":                                   json.RawMessage(`{"secret":1,"secret":2}`),
+		"nesting too deep":                                deep,
 	} {
-		got, err := formatArguments(map[string]any{"k": v})
+		got, err := Format(map[string]any{"k": v})
 		assert.Empty(t, got, problem)
 		require.EqualError(t, err, "arguments cannot be written as a JSON object: "+problem)
 	}
 }
 
-func TestFormatArgumentsKeepsTheCause(t *testing.T) {
+func TestFormat_keepsTheCause(t *testing.T) {
 	t.Parallel()
-	_, err := formatArguments(map[string]any{"k": refusingMarshaler{}})
+	_, err := Format(map[string]any{"k": refusingMarshaler{}})
 	assert.ErrorIs(t, err, errRefused)
 }
 
@@ -213,27 +217,32 @@ type refusingMarshaler struct{}
 
 func (refusingMarshaler) MarshalJSON() ([]byte, error) { return nil, errRefused }
 
-func TestArgumentErrorsNeverQuoteTheArguments(t *testing.T) {
+func TestError_neverQuotesTheArguments(t *testing.T) {
 	t.Parallel()
-	_, err := parseArguments(`{"a":1,"a":2}`)
+	_, err := Parse(`{"a":1,"a":2}`)
 	require.EqualError(t, err, "arguments must be one JSON object: duplicate key at byte 7")
 	for _, raw := range []string{
 		`{"secret":1,"secret":2}`, `{"a":secret}`, `{} secret`, `"secret"`, `{"secret`,
 		`{"a":"secret\ud800"}`, "{\"secret\xff\":1}", `{"a":1e5secret}`,
 	} {
-		_, err := parseArguments(raw)
+		_, err := Parse(raw)
 		require.Error(t, err, raw)
 		assert.NotContains(t, err.Error(), "secret", raw)
 		assert.NotContains(t, err.Error(), "'", "encoding/json quotes a character: %s", raw)
 	}
 }
 
-func FuzzParseArguments(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
-		in, err := parseArguments(raw)
+		in, err := Parse(raw)
 		oracle, readable := standardArguments(raw)
+		if strings.Trim(raw, " \t\r\n") == "" {
+			require.NoError(t, err)
+			require.Equal(t, map[string]any{}, in)
+			return
+		}
 		if err != nil {
-			var bad *argumentError
+			var bad *Error
 			require.ErrorAs(t, err, &bad)
 			require.True(t, 0 <= bad.Offset && bad.Offset <= int64(len(raw)), "offset %d of %d", bad.Offset, len(raw))
 			if readable { // then it is one of the three ways to be stricter
@@ -245,9 +254,9 @@ func FuzzParseArguments(f *testing.F) {
 		require.True(t, sameValue(in, oracle), "encoding/json reads %#v, not %#v", oracle, in)
 		require.Equal(t, countKeys(in), countKeyTokens(t, raw), "a key was lost")
 
-		out, err := formatArguments(in)
+		out, err := Format(in)
 		require.NoError(t, err)
-		back, err := parseArguments(out)
+		back, err := Parse(out)
 		require.NoError(t, err)
 		require.Equal(t, in, back)
 	})
@@ -268,7 +277,7 @@ func standardArguments(raw string) (map[string]any, bool) {
 	return object, ok
 }
 
-// sameValue compares a value of parseArguments with encoding/json's of the same text.
+// sameValue compares a value of Parse with encoding/json's of the same text.
 func sameValue(got, oracle any) bool {
 	switch oracle := oracle.(type) {
 	case map[string]any:

@@ -1,4 +1,7 @@
-package hooks
+package arguments
+
+// Reading arguments: the decoder behind Parse, which tells duplicate keys, texts
+// that aren't Unicode and numbers that a float64 would change.
 
 import (
 	"encoding/json"
@@ -8,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// argumentParser decodes a text that json.Valid has accepted: it relies on the
+// parser decodes a text that json.Valid has accepted: it relies on the
 // syntax, and on the bound on nesting that its recursion needs.
-type argumentParser struct {
+type parser struct {
 	raw string
 	pos int
 }
 
-func (p *argumentParser) fail(at int, problem string) error {
-	return &argumentError{Offset: int64(at), Problem: problem}
+func (p *parser) fail(at int, problem string) error {
+	return &Error{Offset: int64(at), Problem: problem}
 }
 
 // space moves to the next byte that isn't white space, or to the end.
-func (p *argumentParser) space() {
+func (p *parser) space() {
 	for p.pos < len(p.raw) && strings.IndexByte(" \t\r\n", p.raw[p.pos]) >= 0 {
 		p.pos++
 	}
@@ -28,7 +31,7 @@ func (p *argumentParser) space() {
 
 // more moves past white space and a comma, and reports whether the object or
 // array has another element; if not, it moves past the closing bracket.
-func (p *argumentParser) more() bool {
+func (p *parser) more() bool {
 	p.space()
 	switch p.raw[p.pos] {
 	case '}', ']':
@@ -41,7 +44,7 @@ func (p *argumentParser) more() bool {
 	return true
 }
 
-func (p *argumentParser) value() (any, error) {
+func (p *parser) value() (any, error) {
 	switch p.raw[p.pos] {
 	case '{':
 		return p.object()
@@ -62,7 +65,7 @@ func (p *argumentParser) value() (any, error) {
 	return p.number(), nil
 }
 
-func (p *argumentParser) object() (map[string]any, error) {
+func (p *parser) object() (map[string]any, error) {
 	p.pos++
 	object := map[string]any{}
 	for p.more() {
@@ -84,7 +87,7 @@ func (p *argumentParser) object() (map[string]any, error) {
 	return object, nil
 }
 
-func (p *argumentParser) array() ([]any, error) {
+func (p *parser) array() ([]any, error) {
 	p.pos++
 	array := []any{}
 	for p.more() {
@@ -98,7 +101,7 @@ func (p *argumentParser) array() ([]any, error) {
 }
 
 // text decodes the string that begins at pos.
-func (p *argumentParser) text() (string, error) {
+func (p *parser) text() (string, error) {
 	p.pos++
 	start := p.pos
 	escaped := false
@@ -121,7 +124,7 @@ func (p *argumentParser) text() (string, error) {
 }
 
 // unescape resolves the escapes of s, which stands at start.
-func (p *argumentParser) unescape(start int, s string) (string, error) {
+func (p *parser) unescape(start int, s string) (string, error) {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); {
 		if s[i] != '\\' {
@@ -188,7 +191,7 @@ func validPrefix(s string) int {
 	return i
 }
 
-func (p *argumentParser) number() any {
+func (p *parser) number() any {
 	start := p.pos
 	for p.pos < len(p.raw) && strings.IndexByte("+-.0123456789eE", p.raw[p.pos]) >= 0 {
 		p.pos++
