@@ -1,4 +1,4 @@
-package hooks
+package toolname
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMatchGlob(t *testing.T) {
+func TestGlob(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pattern, name string
@@ -44,6 +44,14 @@ func TestMatchGlob(t *testing.T) {
 		{`\*`, `\anything`, true},
 		{`\*`, `*`, false},
 		{"*", "*?", true},
+		{"ab*ba", "aba", false},
+		{"ab*ba", "abba", true},
+		{"ab*b?", "abba", true},
+		{"*ab*", "xaby", true},
+		{"*ab*cd*", "xabycd", true},
+		{"*ab*cd*", "xabyc", false},
+		{"?bc*", "xbcd", true},
+		{"a?", "a", false},
 		{"日*語", "日本語", true},
 		// A run ends at the end of a character, never inside one.
 		{"*\xa5", "日", false},
@@ -51,31 +59,35 @@ func TestMatchGlob(t *testing.T) {
 		{"*\xa5", "x\xa5", true},
 		{"\uFFFD", "\xff", false},
 	} {
-		assert.Equal(t, c.want, matchGlob(c.pattern, c.name), "%q on %q", c.pattern, c.name)
+		assert.Equal(t, c.want, MatchGlob(c.pattern, c.name), "%q on %q", c.pattern, c.name)
+		g := newGlob(appendPattern(nil, c.pattern))
+		assert.Equal(t, c.want, g.match(c.name), "%q on %q, prepared", c.pattern, c.name)
 	}
 }
 
 func TestIsPattern(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"*", "?", "a*", "a?b"} {
-		assert.True(t, isPattern(s), "%q", s)
+		assert.True(t, IsPattern(s), "%q", s)
 	}
 	for _, s := range []string{"", "a", "[a]", `a\b`, "a/b"} {
-		assert.False(t, isPattern(s), "%q", s)
+		assert.False(t, IsPattern(s), "%q", s)
 	}
 }
 
 // A matcher that tries every length for every star would never finish this one.
-func TestMatchGlobIsNotExponentialInStars(t *testing.T) {
+func TestGlob_isNotExponentialInStars(t *testing.T) {
 	t.Parallel()
 	name := strings.Repeat("a", 2000)
-	assert.False(t, matchGlob(strings.Repeat("a*", 200)+"b", name))
-	assert.True(t, matchGlob(strings.Repeat("a*", 200)+"a", name))
+	assert.False(t, MatchGlob(strings.Repeat("a*", 200)+"?b?", name+"b"))
+	assert.True(t, MatchGlob(strings.Repeat("a*", 200)+"a", name))
 }
 
-func TestMatchGlobAllocs(t *testing.T) {
-	got := testing.AllocsPerRun(100, func() { matchGlob("*日?*x", "a日本語\xffx") })
-	assert.Zero(t, got)
+func TestGlob_allocs(t *testing.T) {
+	g := newGlob(appendPattern(nil, "*日?*x"))
+	require.True(t, g.match("a日本語\xffx"))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { g.match("a日本語\xffx") }))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { MatchGlob("*日?*x", "a日本語\xffx") }))
 }
 
 func FuzzMatchGlob(f *testing.F) {
@@ -84,7 +96,10 @@ func FuzzMatchGlob(f *testing.F) {
 		if len(pattern) > 10 || len(name) > 20 {
 			return
 		}
-		require.Equal(t, naiveGlob(characters(pattern), characters(name)), matchGlob(pattern, name))
+		want := naiveGlob(characters(pattern), characters(name))
+		require.Equal(t, want, MatchGlob(pattern, name))
+		g := newGlob(appendPattern(nil, pattern))
+		require.Equal(t, want, g.match(name))
 	})
 }
 
