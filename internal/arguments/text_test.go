@@ -62,11 +62,12 @@ func TestFormat_keepsReplacementCharacters(t *testing.T) {
 		Bytes      []byte
 		Nil        *pointerText
 		Any        any
+		Keys       map[int]string
 		Raw        json.RawMessage
 	}
-	v := fields{A: "\uFFFD", Skipped: "\xff", unexported: "\xff", Bytes: []byte("\xff"), Raw: json.RawMessage(`"\ufffd"`)}
+	v := fields{A: "\uFFFD", Skipped: "\xff", unexported: "\xff", Keys: map[int]string{1: ""}, Bytes: []byte("\xff"), Raw: json.RawMessage(`"\ufffd"`)}
 	got, err := Format(map[string]any{"k": v, "\uFFFD": []string{"\uFFFD"}})
 	require.NoError(t, err)
-	assert.Equal(t, `{"k":{"A":"`+"\uFFFD"+`","Bytes":"/w==","Nil":null,"Any":null,"Raw":"\ufffd"},"`+"\uFFFD"+`":["`+"\uFFFD"+`"]}`, got)
+	assert.Equal(t, `{"k":{"A":"`+"\uFFFD"+`","Bytes":"/w==","Nil":null,"Any":null,"Keys":{"1":""},"Raw":"\ufffd"},"`+"\uFFFD"+`":["`+"\uFFFD"+`"]}`, got)
 	assert.Equal(t, "\xff", v.unexported)
 }

@@ -128,8 +128,12 @@ func TestLookUp_failsForOtherKeys(t *testing.T) {
 		_, err := String(c.in, "path")
 		assert.Equal(t, ArgError{"path", c.problem}, err, "%v", c.in)
 	}
+	_, err := Bool(nil, "force")
+	assert.Equal(t, ArgError{"force", Missing}, err)
+	_, err = Number(nil, "amount")
+	assert.Equal(t, ArgError{"amount", Missing}, err)
 	// encoding/json takes the Kelvin sign for a k.
-	_, err := String(map[string]any{"\u212Aey": "x"}, "key")
+	_, err = String(map[string]any{"\u212Aey": "x"}, "key")
 	assert.Equal(t, ArgError{"key", OtherKey}, err)
 }
 

@@ -117,6 +117,7 @@ func TestPattern(t *testing.T) {
 		{"*_*", "delete", false},
 		{"?*", "___", true},
 		{"????", "delete", false},
+		{"a*", "___", false},
 		{"*?*", "DeleteFile", true},
 
 		// Only ASCII wildcards are wildcards.
