@@ -34,6 +34,10 @@ type Client struct {
 	http     *http.Client
 }
 
+// errorWait is how long the body of an error is waited for. The status has said
+// the most important, and a body may hang or never end.
+const errorWait = time.Second
+
 // New returns a client of cfg's endpoint. It fails when the base URL isn't an
 // http or https URL with a host.
 func New(cfg Config) (*Client, error) {
@@ -42,6 +46,8 @@ func New(cfg Config) (*Client, error) {
 		return nil, errors.New(`the base URL must be like "http://localhost:11434/v1"`)
 	}
 	u = u.JoinPath("chat", "completions")
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = 1 << 20
 	c := &Client{
 		endpoint: u.String(),
 		name:     (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(),
@@ -49,7 +55,7 @@ func New(cfg Config) (*Client, error) {
 		timeout:  cfg.Timeout,
 		maxBytes: cfg.MaxBytes,
 		http: &http.Client{
-			Transport: http.DefaultTransport.(*http.Transport).Clone(),
+			Transport: transport,
 			// A redirect would take the conversation, and perhaps the key, to a
 			// place that nobody configured.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -72,9 +78,10 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 var errTimeout = errors.New("timeout")
 
 // Complete sends req and returns the reply. It fails with a [*StatusError] for
-// a status other than 200, with the error of ctx when that is done, and with
-// an error that says what is wrong when the endpoint can't be reached, takes
-// too long, or sends what isn't a chat completion.
+// a status other than 200, however the body behind it goes on, with the error
+// of ctx when that is done, with both where both are known, and with an error
+// that says what is wrong when the endpoint can't be reached, takes too long,
+// or sends what isn't a chat completion.
 func (c *Client) Complete(ctx context.Context, req Request) (Reply, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -83,9 +90,14 @@ func (c *Client) Complete(ctx context.Context, req Request) (Reply, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
 	defer cancel()
 	reply, err := c.post(limited, body)
+	_, refused := errors.AsType[*StatusError](err)
 	switch {
 	case err == nil:
 		return reply, nil
+	case refused && ctx.Err() != nil:
+		return Reply{}, fmt.Errorf("%w: %w", ctx.Err(), err)
+	case refused:
+		return Reply{}, err
 	case ctx.Err() != nil:
 		return Reply{}, ctx.Err()
 	case errors.Is(context.Cause(limited), errTimeout):
@@ -95,6 +107,8 @@ func (c *Client) Complete(ctx context.Context, req Request) (Reply, error) {
 }
 
 func (c *Client) post(ctx context.Context, body []byte) (Reply, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
 	if err != nil {
 		return Reply{}, c.errorf("can't be asked: %w", withoutURL(err))
@@ -110,6 +124,7 @@ func (c *Client) post(ctx context.Context, body []byte) (Reply, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
+		defer time.AfterFunc(errorWait, cancel).Stop()
 		return Reply{}, c.statusError(resp)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, c.maxBytes+1))

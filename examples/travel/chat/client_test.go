@@ -253,3 +253,83 @@ func TestKeyThatIsNoHeaderIsNotTold(t *testing.T) {
 	assert.NotErrorIs(t, err, context.Canceled)
 	assert.NotContains(t, err.Error(), "sk-secret")
 }
+
+// begun sends a status, the beginning of a body, and then calls rest.
+func begun(status int, body string, rest func(http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+		_ = http.NewResponseController(w).Flush()
+		rest(w, r)
+	}
+}
+
+func TestStatusError_bodyThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	bodies := map[string]func(http.ResponseWriter, *http.Request){
+		"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"endless": func(w http.ResponseWriter, _ *http.Request) {
+			for err := error(nil); err == nil; {
+				_, err = io.WriteString(w, "more ")
+			}
+		},
+		"breaks": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	}
+	for name, rest := range bodies {
+		for _, status := range []int{307, 401, 403, 404, 418, 429, 500, 503} {
+			t.Run(name+http.StatusText(status), func(t *testing.T) {
+				t.Parallel()
+				c := dial(t, begun(status, "said so far", rest), func(cfg *chat.Config) { cfg.Timeout = 100 * time.Millisecond })
+				_, err := c.Complete(t.Context(), hello)
+				var got *chat.StatusError
+				require.ErrorAs(t, err, &got)
+				assert.Equal(t, status, got.Status)
+				assert.True(t, strings.HasPrefix(got.Excerpt, "said so far"), got.Excerpt)
+				assert.NotErrorIs(t, err, context.DeadlineExceeded)
+				assert.NotContains(t, err.Error(), "within")
+			})
+		}
+	}
+}
+
+func TestStatusError_bodyIsNotWaitedForLong(t *testing.T) {
+	t.Parallel()
+	c := dial(t, begun(401, "no", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // less than the client's own
+	defer cancel()
+	_, err := c.Complete(ctx, hello)
+	var got *chat.StatusError
+	require.ErrorAs(t, err, &got)
+	assert.NoError(t, ctx.Err())
+}
+
+func TestStatusError_ctxDoneBehindIt(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := dial(t, begun(429, "", func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	_, err := c.Complete(ctx, hello)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestStatusError_keyIsCutOff(t *testing.T) {
+	t.Parallel()
+	for n := range len(apiKey) {
+		c := dial(t, begun(401, "the key ("+apiKey[:n+1], func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+		_, err := c.Complete(t.Context(), hello)
+		var got *chat.StatusError
+		require.ErrorAs(t, err, &got)
+		assert.Equal(t, "the key (", got.Excerpt)
+	}
+}
+
+func TestTimeout_bodyOfAReplyHangs(t *testing.T) {
+	t.Parallel()
+	c := dial(t, begun(200, `{"choices":[`, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+		func(cfg *chat.Config) { cfg.Timeout = 50 * time.Millisecond })
+	_, err := c.Complete(t.Context(), hello)
+	require.ErrorContains(t, err, "no complete reply within 50ms")
+}

@@ -1,6 +1,10 @@
+// What goes wrong, in one line that a person can act on. No error holds the API
+// key or more than a short piece of what a server sent.
+
 package chat
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,13 +58,27 @@ func (c *Client) statusError(resp *http.Response) error {
 		e.RetryAfter = s
 	}
 	// Read on by one key, so that a key which begins within the limit is whole.
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, int64(maxErrorBody+len(c.apiKey)))) // what came is enough
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(maxErrorBody+len(c.apiKey))))
+	if err != nil { // what came is enough
+		raw = c.withoutCutKey(raw)
+	}
 	var body struct{ Error apiError }
 	if json.Unmarshal(raw, &body) == nil && body.Error.Message != "" {
 		raw = []byte(body.Error.Message)
 	}
 	e.Excerpt = c.excerpt(raw)
 	return e
+}
+
+// withoutCutKey drops the beginning of a key from the end of a body that was
+// cut off there.
+func (c *Client) withoutCutKey(raw []byte) []byte {
+	for n := min(len(c.apiKey), len(raw)); n > 0; n-- {
+		if bytes.HasSuffix(raw, []byte(c.apiKey[:n])) {
+			return raw[:len(raw)-n]
+		}
+	}
+	return raw
 }
 
 // excerpt makes one short line of raw, without the key: servers like to quote
