@@ -39,6 +39,7 @@ type Agent struct {
 	Instructions string // the system message; none if empty
 	Tools        []Tool
 	MaxTurns     int // 10 if 0
+	MaxCalls     int // tool calls that are made in one turn; 32 if 0
 	Parallel     int // tool calls of one turn that run at a time; no limit if 0
 	Listener     Listener
 }
@@ -54,6 +55,9 @@ type Listener struct {
 	// ToolReturned: the call, blocked or not, passed its hooks. The calls of a
 	// turn are told in the order in which the model made them, after all ended.
 	ToolReturned func(turn int, call *hooks.ToolCall)
+	// CallsSkipped: so many calls of the turn were more than MaxCalls. They
+	// weren't made, and no hook saw them.
+	CallsSkipped func(turn, calls int)
 }
 
 // Result is what came of a run, also of one that failed.
@@ -62,6 +66,10 @@ type Result struct {
 	Turns     int // that passed their hooks
 	ToolCalls int
 	Blocked   int // tool calls that were blocked or whose result was withheld
+	Skipped   int // tool calls that weren't made because a turn had too many
+	// History is the conversation as it would be sent next. Every tool call in
+	// it has its result, also where the run was stopped in between.
+	History []hooks.Message
 }
 
 // TurnLimitError says that the model went on asking for tools.
@@ -109,14 +117,17 @@ type run struct {
 	*Agent
 	tools    map[string]*Tool
 	maxTurns int
-	history  []hooks.Message
+	maxCalls int
 	result   Result
 }
 
 func (a *Agent) newRun() (*run, error) {
-	r := &run{Agent: a, tools: make(map[string]*Tool, len(a.Tools)), maxTurns: a.MaxTurns}
+	r := &run{Agent: a, tools: make(map[string]*Tool, len(a.Tools)), maxTurns: a.MaxTurns, maxCalls: a.MaxCalls}
 	if r.maxTurns <= 0 {
 		r.maxTurns = 10
+	}
+	if r.maxCalls <= 0 {
+		r.maxCalls = 32
 	}
 	for i := range a.Tools {
 		t := &a.Tools[i]
@@ -132,10 +143,11 @@ func (a *Agent) newRun() (*run, error) {
 }
 
 func (r *run) loop(ctx context.Context, prompt string) (string, error) {
+	r.result = Result{}
 	if r.Instructions != "" {
-		r.history = append(r.history, hooks.Message{Role: "system", Content: r.Instructions})
+		r.add(hooks.Message{Role: "system", Content: r.Instructions})
 	}
-	r.history = append(r.history, hooks.Message{Role: "user", Content: prompt})
+	r.add(hooks.Message{Role: "user", Content: prompt})
 	for n := 1; n <= r.maxTurns; n++ {
 		if err := ctx.Err(); err != nil {
 			return "", err // no turn begins, and nobody is told that one does
@@ -147,6 +159,8 @@ func (r *run) loop(ctx context.Context, prompt string) (string, error) {
 	}
 	return "", &TurnLimitError{Turns: r.maxTurns}
 }
+
+func (r *run) add(m hooks.Message) { r.result.History = append(r.result.History, m) }
 
 func (r *run) toolNames() []string {
 	names := make([]string, len(r.Tools))

@@ -106,7 +106,7 @@ func TestConversationIsSentWholeAndInOrder(t *testing.T) {
 	a := &agent.Agent{Model: c, ModelName: "m", Instructions: "be brief", Tools: []agent.Tool{echo("b"), echo("a")}}
 	got, err := a.Run(t.Context(), "go")
 	require.NoError(t, err)
-	assert.Equal(t, agent.Result{Answer: "done", Turns: 2, ToolCalls: 2}, got)
+	assert.Equal(t, agent.Result{Answer: "done", Turns: 2, ToolCalls: 2}, counts(got))
 	assert.Equal(t, []string{"system: be brief", "user: go"}, m.lines(0))
 	assert.Equal(t, []string{"system: be brief", "user: go", `assistant: [1 a{"x":"one"}] [2 b{"x":"two"}]`, "tool: a one", "tool: b two"}, m.lines(1))
 	assert.Equal(t, []string{"b", "a"}, m.offered(0))
@@ -206,7 +206,7 @@ func TestReplyThatNeverEndsFailsAfterMaxTurns(t *testing.T) {
 	var limit *agent.TurnLimitError
 	require.ErrorAs(t, err, &limit)
 	assert.EqualError(t, err, "no answer after 3 turns")
-	assert.Equal(t, agent.Result{Turns: 3, ToolCalls: 3}, got)
+	assert.Equal(t, agent.Result{Turns: 3, ToolCalls: 3}, counts(got))
 	assert.Len(t, m.requests, 3)
 }
 

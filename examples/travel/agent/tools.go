@@ -1,7 +1,11 @@
+// The tool calls of one turn: which tool a call runs, how many of them run, and
+// what the model reads of each. Every call gets a result, whatever happens.
+
 package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,53 +15,93 @@ import (
 
 // callTools runs the calls of turn n in parallel and adds their results to the
 // history in the order of the calls. Every call gets one, also when the run is
-// stopped: a history with a hole is rejected by every provider.
+// stopped: a history with a hole is rejected by every provider. Calls beyond
+// MaxCalls aren't made, and their results say so.
 func (r *run) callTools(ctx context.Context, n int, requests []hooks.ToolRequest, offered []string) error {
-	calls := make([]*hooks.ToolCall, len(requests))
-	for i, req := range requests {
-		calls[i] = r.newCall(req, offered)
+	made := requests[:min(len(requests), r.maxCalls)]
+	calls := make([]*hooks.ToolCall, len(made))
+	found := make(map[*hooks.ToolCall]*Tool, len(made))
+	for i, req := range made {
+		call, tool := r.newCall(req, offered)
+		calls[i], found[call] = call, tool
 	}
 	err := hooks.RunTools(ctx, calls, r.Parallel, func(ctx context.Context, call *hooks.ToolCall) error {
-		tool, ok := call.Tool.(*Tool)
-		if !ok {
+		tool := found[call]
+		switch {
+		case tool == nil:
 			return fmt.Errorf("there is no tool %q; the tools are: %s", call.Name, strings.Join(offered, ", "))
+		case call.Name != tool.Name || call.Tool != any(tool):
+			return fmt.Errorf("the call of %s isn't made: a hook made it a call of another tool", tool.Name)
 		}
 		text, err := tool.Run(ctx, call.Input)
 		call.Result = text
 		return err
 	})
-	for _, call := range calls {
+	for i, call := range calls {
 		r.result.ToolCalls++
-		if call.Blocked != nil {
+		if call.Blocked != nil && !givenUp(ctx, call.Blocked) {
 			r.result.Blocked++
 		}
-		r.history = append(r.history, resultMessage(call))
+		r.add(resultMessage(made[i].ID, call))
 		if r.Listener.ToolReturned != nil {
 			r.Listener.ToolReturned(n, call)
 		}
 	}
+	r.skip(n, requests[len(made):])
 	return err
 }
 
-// newCall makes the call that req asks for. Tool stays nil for a name that the
-// loop doesn't know and for one that a hook has hidden: hidden means that it
-// can't be run, whatever the model remembers. It is looked up before the hooks
-// run, so that a call can't be renamed past a guard that is filtered by name.
-func (r *run) newCall(req hooks.ToolRequest, offered []string) *hooks.ToolCall {
+// skip gives the calls that aren't made their results.
+func (r *run) skip(n int, requests []hooks.ToolRequest) {
+	if len(requests) == 0 {
+		return
+	}
+	r.result.Skipped += len(requests)
+	for _, req := range requests {
+		r.add(hooks.Message{
+			Role: "tool", ToolCallID: req.ID,
+			Content: fmt.Sprintf("Error: Tool was not run: no more than %d calls are made in one turn", r.maxCalls),
+		})
+	}
+	if r.Listener.CallsSkipped != nil {
+		r.Listener.CallsSkipped(n, len(requests))
+	}
+}
+
+// givenUp reports whether a refusal comes of a cancelled run and not of a rule:
+// whoever was to decide was interrupted.
+func givenUp(ctx context.Context, refusal error) bool {
+	return ctx.Err() != nil && errors.Is(refusal, ctx.Err())
+}
+
+// newCall makes the call that req asks for, and finds its tool. There is none
+// for a name that the loop doesn't know and for one that a hook has hidden:
+// hidden means that it can't be run, whatever the model remembers. It is looked
+// up before the hooks run, and a call that is of another tool behind them isn't
+// made: some guard may have looked at the one name, and some at the other.
+func (r *run) newCall(req hooks.ToolRequest, offered []string) (*hooks.ToolCall, *Tool) {
 	call := &hooks.ToolCall{ID: req.ID, Name: req.Name}
-	if tool := r.tools[req.Name]; tool != nil && slices.Contains(offered, req.Name) {
+	tool := r.tools[req.Name]
+	if !slices.Contains(offered, req.Name) {
+		tool = nil
+	}
+	if tool != nil {
 		call.Tool = tool
 	}
 	// The error is in the call: its tool won't run, and the model reads why.
 	_ = call.SetArguments(req.Arguments)
-	return call
+	return call, tool
 }
 
-// resultMessage is what the model reads of a call. The format has no mark for
-// errors, so the text begins with one.
-func resultMessage(call *hooks.ToolCall) hooks.Message {
-	m := hooks.Message{Role: "tool", ToolCallID: call.ID, Content: call.Result, Parts: call.Parts}
+// resultMessage is what the model reads of a call, under the id that the call
+// had when the model made it. The format has no mark for errors, so the text
+// begins with one.
+func resultMessage(id string, call *hooks.ToolCall) hooks.Message {
+	m := hooks.Message{Role: "tool", ToolCallID: id, Content: call.Result, Parts: slices.Clone(call.Parts)}
 	if call.IsError() {
+		if call.Text() == "" {
+			m.Content = "the call didn't end" // an interrupt has no result of its own
+		}
 		m.Content = "Error: " + m.Content
 	}
 	return m

@@ -1,3 +1,6 @@
+// One turn: the step around it, the call of the model, and the reply as it
+// joins the history.
+
 package agent
 
 import (
@@ -20,21 +23,21 @@ func (r *run) turn(ctx context.Context, n int) (answer string, done bool, err er
 	step := &hooks.Step{
 		Kind:  hooks.StepTurn,
 		Name:  fmt.Sprintf("turn %d", n),
-		Input: &hooks.Turn{Number: n, Messages: r.history},
+		Input: &hooks.Turn{Number: n, Messages: clone(r.result.History)},
 	}
 	err = hooks.RunStep(ctx, step, func(ctx context.Context, step *hooks.Step) error {
 		turn, ok := step.Input.(*hooks.Turn)
 		if !ok {
 			return fmt.Errorf("the input of turn %d is %T, not *hooks.Turn", n, step.Input)
 		}
-		r.history = turn.Messages
+		r.result.History = clone(turn.Messages)
 		r.result.Turns++
 		reply, offered, err := r.callModel(ctx, n)
 		if err != nil {
 			return err
 		}
-		turn.Reply = reply
-		r.history = append(r.history, reply)
+		turn.Reply = clone([]hooks.Message{reply})[0]
+		r.add(reply)
 		if r.Listener.ModelReplied != nil {
 			r.Listener.ModelReplied(n, reply)
 		}
@@ -61,10 +64,12 @@ func (r *run) callModel(ctx context.Context, n int) (hooks.Message, []string, er
 		Model:      r.ModelName,
 		LLM:        r.Model,
 		Iterations: n - 1,
-		Messages:   r.history,
+		Messages:   r.result.History,
 		Tools:      r.toolNames(),
 	}
+	var offered []string // to the model; a post hook can't offer more afterwards
 	err := hooks.RunModel(ctx, call, func(ctx context.Context, call *hooks.ModelCall) error {
+		offered = slices.Clone(call.Tools)
 		req, err := r.request(call)
 		if err != nil {
 			return err
@@ -83,8 +88,11 @@ func (r *run) callModel(ctx context.Context, n int) (hooks.Message, []string, er
 	if err != nil {
 		return hooks.Message{}, nil, err
 	}
+	if call.Answered() {
+		offered = call.Tools // by a hook, which knows them
+	}
 	reply := hooks.Message{Role: "assistant", Content: call.Response, ToolCalls: tidy(call.ToolCalls, n)}
-	return reply, call.Tools, nil
+	return reply, offered, nil
 }
 
 // tidy gives each call of turn n an id of its own, since results are told apart
@@ -96,8 +104,8 @@ func tidy(calls []hooks.ToolRequest, n int) []hooks.ToolRequest {
 	seen := make(map[string]bool, len(calls))
 	for i := range calls {
 		c := &calls[i]
-		if c.ID == "" || seen[c.ID] {
-			c.ID = fmt.Sprintf("call_%d_%d", n, i+1)
+		for k := i + 1; c.ID == "" || seen[c.ID]; k++ {
+			c.ID = fmt.Sprintf("call_%d_%d", n, k)
 		}
 		seen[c.ID] = true
 		if strings.TrimSpace(c.Arguments) == "" {
@@ -105,4 +113,15 @@ func tidy(calls []hooks.ToolRequest, n int) []hooks.ToolRequest {
 		}
 	}
 	return calls
+}
+
+// clone copies messages with what hooks may write in them: the history is the
+// loop's own.
+func clone(messages []hooks.Message) []hooks.Message {
+	messages = slices.Clone(messages)
+	for i := range messages {
+		m := &messages[i]
+		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
+	}
+	return messages
 }

@@ -1,7 +1,11 @@
+// The history and the wire: what the hooks left becomes the request, and the
+// reply becomes what hooks see.
+
 package agent
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/loophooks/hooks"
 	"github.com/loophooks/hooks/examples/travel/chat"
@@ -21,7 +25,10 @@ func (r *run) request(call *hooks.ModelCall) (chat.Request, error) {
 		}
 		req.Messages = append(req.Messages, wire)
 	}
-	for _, name := range call.Tools {
+	for i, name := range call.Tools {
+		if slices.Contains(call.Tools[:i], name) {
+			continue // a provider refuses a tool that it is offered twice
+		}
 		tool := r.tools[name]
 		if tool == nil {
 			return chat.Request{}, fmt.Errorf("a hook offers the tool %q, which there isn't", name)
