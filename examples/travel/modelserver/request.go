@@ -1,3 +1,6 @@
+// The requests: their form, and what a real endpoint would refuse. A history
+// in which a tool call has no result is refused.
+
 package modelserver
 
 import (

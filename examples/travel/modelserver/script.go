@@ -1,3 +1,6 @@
+// The script: what the model knows is what stands in the conversation, and what
+// it says follows from that alone.
+
 package modelserver
 
 import (

@@ -7,10 +7,12 @@ package modelserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -28,16 +30,29 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the embedded model server can't listen: %w", err)
 	}
+	return serve(l), nil
+}
+
+// serve starts a server on l. A client that is slow or silent is dropped: none
+// holds a connection, or a goroutine, for good.
+func serve(l net.Listener) *Server {
 	s := &Server{
-		url:    "http://" + l.Addr().String() + "/v1",
-		http:   &http.Server{Handler: Handler(), ReadHeaderTimeout: 10 * time.Second},
+		url: "http://" + l.Addr().String() + "/v1",
+		http: &http.Server{
+			Handler:           Handler(),
+			ReadHeaderTimeout: 10 * time.Second,
+			ReadTimeout:       30 * time.Second, // of a request with its body
+			WriteTimeout:      60 * time.Second, // from the end of the header to the end of the reply
+			IdleTimeout:       60 * time.Second,
+			MaxHeaderBytes:    64 << 10,
+		},
 		served: make(chan struct{}),
 	}
 	go func() {
 		defer close(s.served)
 		_ = s.http.Serve(l) // Close makes it return, and nothing else does
 	}()
-	return s, nil
+	return s
 }
 
 // URL returns the base URL: "http://127.0.0.1:41234/v1".
@@ -63,7 +78,8 @@ const maxBody = 1 << 20
 func complete(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		refuse(w, http.StatusRequestEntityTooLarge, "the request is too large or broke off")
+		status, why := problem(err)
+		refuse(w, status, why)
 		return
 	}
 	req, err := parse(raw)
@@ -72,6 +88,17 @@ func complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	write(w, http.StatusOK, completion(req, next(req)))
+}
+
+// problem says why a request couldn't be read.
+func problem(err error) (status int, why string) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is larger than %d bytes", maxBody)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return http.StatusRequestTimeout, "the request took too long"
+	}
+	return http.StatusBadRequest, "the request broke off"
 }
 
 func refuse(w http.ResponseWriter, status int, why string) {
