@@ -14,15 +14,19 @@ import (
 // and the last of them: nobody is asked to approve what is refused anyway.
 func Approval(r *hooks.Registry) {
 	hooks.On(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
-		if call.Tool == nil {
-			return nil // there is nothing to approve: the loop knows no such tool
+		if call.Tool == nil || call.ArgumentsError() != nil {
+			return nil // there is nothing to approve: it won't run
 		}
 		args, err := call.Arguments()
 		if err != nil {
 			return err
 		}
 		answer, err := call.RequestHumanInput(ctx, ForPeople("The assistant wants to run "+call.Name+" "+args), "Book it? [y/N]")
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			// Not a refusal: the run is over, and the traveller has decided nothing.
+			return &hooks.HookAborted{Reason: "the run was interrupted before anybody answered", Err: ctx.Err(), StopRun: true}
+		case err != nil:
 			return &hooks.HookAborted{Reason: "nobody could be asked to approve this booking; book nothing and say so", Err: err}
 		}
 		switch strings.ToLower(answer) {

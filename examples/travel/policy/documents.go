@@ -1,72 +1,15 @@
+// The rule that document numbers go neither to the model nor into the answer:
+// hooks that redact, and guards that refuse what still holds one.
+
 package policy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/loophooks/hooks"
 )
-
-// The number of an identity document is seven digits or more, with or without
-// separators. Between it and the letters may stand the punctuation of a label,
-// of Markdown or of JSON, and a second number may follow.
-const (
-	letters     = `\bD\.?N\.?I\.?`
-	punctuation = `(?:[\s\p{Z}:="'\\#(*_-]|\\[nrt]|\\u[0-9a-f]{4}|N[°º.]|number|número)*`
-	number      = `\p{Nd}{1,2}[.,\s\p{Z}-]?\p{Nd}{3}[.,\s\p{Z}-]?\p{Nd}{3}\p{Nd}*`
-)
-
-var document = regexp.MustCompile(`(?i)(` + letters + punctuation + `)` + number + `(?:` + punctuation + number + `)*`)
-
-// HideDocuments replaces the document numbers in s: "DNI ***".
-func HideDocuments(s string) string { return document.ReplaceAllString(s, "${1}***") }
-
-// HideInJSON is HideDocuments for a JSON text, in which a string can be spelled
-// so that no pattern knows it ("D\u004eI 30123456").
-func HideInJSON(raw string) string {
-	dec := json.NewDecoder(strings.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) == nil && !dec.More() {
-		if clean, changed := hideInValue(v); changed {
-			var b strings.Builder
-			enc := json.NewEncoder(&b)
-			enc.SetEscapeHTML(false)
-			if enc.Encode(clean) == nil {
-				raw = strings.TrimSuffix(b.String(), "\n")
-			}
-		}
-	}
-	return HideDocuments(raw)
-}
-
-// hideInValue redacts the strings of a decoded JSON value, keys included.
-func hideInValue(v any) (clean any, changed bool) {
-	switch v := v.(type) {
-	case string:
-		s := HideDocuments(v)
-		return s, s != v
-	case []any:
-		for i := range v {
-			c, did := hideInValue(v[i])
-			v[i], changed = c, changed || did
-		}
-		return v, changed
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key, value := range v {
-			k := HideDocuments(key)
-			c, did := hideInValue(value)
-			m[k], changed = c, changed || did || k != key
-		}
-		return m, changed
-	}
-	return v, false
-}
 
 // Documents keeps document numbers from the model and from the answer.
 //
@@ -105,13 +48,13 @@ func Documents(r *hooks.Registry) {
 	guard := []hooks.Option{hooks.In(r), hooks.AsGuard(), hooks.WithName("no document numbers")}
 
 	hooks.On(hooks.PreModelCall, func(_ context.Context, call *hooks.ModelCall) error {
-		if slices.ContainsFunc(call.Messages, holdsDocument) {
+		if slices.ContainsFunc(call.Messages, messageHoldsDocument) {
 			return hooks.Abort("a document number was about to be sent to the model")
 		}
 		return nil
 	}, guard...)
 	hooks.On(hooks.Output, func(_ context.Context, x *hooks.Execution) error {
-		if text, ok := x.Output.(string); !ok || document.MatchString(text) {
+		if text, ok := x.Output.(string); !ok || holdsDocument(text) {
 			return hooks.Abort("a document number was about to be shown")
 		}
 		return nil
@@ -128,11 +71,11 @@ func redact(m *hooks.Message) {
 	}
 }
 
-func holdsDocument(m hooks.Message) bool {
-	if document.MatchString(m.Text()) || document.MatchString(m.Name) {
+func messageHoldsDocument(m hooks.Message) bool {
+	if holdsDocument(m.Text()) || holdsDocument(m.Name) || holdsDocument(m.ToolCallID) {
 		return true
 	}
 	return slices.ContainsFunc(m.ToolCalls, func(c hooks.ToolRequest) bool {
-		return document.MatchString(c.Name) || HideInJSON(c.Arguments) != c.Arguments
+		return holdsDocument(c.ID) || holdsDocument(c.Name) || HideInJSON(c.Arguments) != c.Arguments
 	})
 }

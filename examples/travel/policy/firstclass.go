@@ -18,13 +18,13 @@ import (
 // reads a bare "denied" makes the same call again.
 func FirstClass(r *hooks.Registry, approved bool) {
 	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-		class, given := call.Input["seat_class"]
+		class, err := stringArg(call, "seat_class")
 		switch {
 		// Asking for "first" would let "First" or a new class through.
-		case approved || class == "tourist":
+		case approved || err == nil && class == "tourist":
 			return nil
-		case !given: // or the arguments couldn't be read
-			return hooks.Abort(`seat_class is missing; give train and seat_class as one JSON object, with "tourist"`)
+		case err != nil: // or the arguments couldn't be read
+			return hooks.Abort(`seat_class is missing or isn't text; give train and seat_class as one JSON object, with "tourist"`)
 		}
 		return hooks.Abort("any class but tourist needs a manager's approval; book tourist instead")
 	}, hooks.In(r), hooks.AsGuard(), hooks.WithTools("book_ticket"), hooks.WithName("no first class"))

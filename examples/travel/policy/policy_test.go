@@ -45,7 +45,11 @@ func TestOnlyTouristClassIsBookedUnapproved(t *testing.T) {
 		`{"seat_class":"first"}`:     instead,
 		`{"seat_class":"First"}`:     instead,
 		`{"seat_class":"sleeper"}`:   instead,
-		`{"seat_class":["tourist"]}`: instead,
+		`{"seat_class":"tourist "}`:  instead,
+		`{"seat_class":["tourist"]}`: "seat_class is missing or isn't text",
+		`{"seat_class":1}`:           "seat_class is missing or isn't text",
+		`{"seat_class":null}`:        "seat_class is missing or isn't text",
+		`{"Seat_Class":"tourist"}`:   "seat_class is missing",
 		`{}`:                         "seat_class is missing",
 	} {
 		call, ran := book(ctx, t, args)
@@ -70,51 +74,6 @@ func TestFirstClassIsDecidedAfterEveryOtherHook(t *testing.T) {
 	}, hooks.In(r))
 	_, ran := book(ctx, t, `{"seat_class":"tourist"}`)
 	assert.False(t, ran)
-}
-
-var documentTexts = []struct{ in, want string }{
-	{"DNI 30.123.456", "DNI ***"},
-	{"DNI 30123456", "DNI ***"},
-	{"for Ana (dni: 5.123.456), window", "for Ana (dni: ***), window"},
-	{"D.N.I. N° 30 123 456.", "D.N.I. N° ***."},
-	{"DNI 30\u00a0123\u00a0456", "DNI ***"},
-	{"**DNI** 30-123-456", "**DNI** ***"},
-	{"DNI\n30.123.456", "DNI\n***"},
-	{"DNI número 30123456", "DNI número ***"},
-	{"DNI ３０.１２３.４５６", "DNI ***"},
-	{"DNI 301234567890", "DNI ***"},
-	{"DNI 30123456 28999888", "DNI ***"},
-	{`{"dni":"30.123.456","fare":24500}`, `{"dni":"***","fare":24500}`},
-	{`"{\"dni\":\"30.123.456\"}"`, `"{\"dni\":\"***\"}"`},
-	{`{"note":"DNI\n30.123.456"}`, `{"note":"DNI\n***"}`},
-	{`{"note":"DNI\u002030.123.456"}`, `{"note":"DNI\u0020***"}`},
-	{"DNI ***", "DNI ***"},
-	{"DNI pending, train 303", "DNI pending, train 303"},
-	{"the fare is 30.123.456", "the fare is 30.123.456"},
-	{"sundni 30.123.456", "sundni 30.123.456"},
-	{"", ""},
-}
-
-func TestHideDocuments(t *testing.T) {
-	t.Parallel()
-	for _, tt := range documentTexts {
-		assert.Equal(t, tt.want, policy.HideDocuments(tt.in), tt.in)
-	}
-}
-
-func FuzzHideDocuments(f *testing.F) {
-	for _, tt := range documentTexts {
-		f.Add(tt.in)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		hidden := policy.HideDocuments(s)
-		if again := policy.HideDocuments(hidden); again != hidden {
-			t.Errorf("%q is hidden as %q and then as %q", s, hidden, again)
-		}
-		if !strings.ContainsAny(s, "dD") && hidden != s {
-			t.Errorf("%q holds no DNI and became %q", s, hidden)
-		}
-	})
 }
 
 const secret = "30.123.456"
