@@ -1,3 +1,6 @@
+// What a person is shown of a run. Nothing of it changes the run, and everything
+// is made harmless for a terminal first.
+
 package main
 
 import (
@@ -19,7 +22,8 @@ import (
 // of the hooks by observing a registry; it changes nothing. Everything that it
 // prints goes through policy.ForPeople.
 type console struct {
-	trace bool
+	trace   bool
+	stopped func() bool // whether the run was given up
 
 	mu       sync.Mutex
 	w        io.Writer
@@ -38,19 +42,29 @@ func (c *console) listener() agent.Listener {
 				if reply.Content != "" && len(reply.ToolCalls) > 0 { // else it is the answer
 					c.line("model", reply.Content)
 				}
-				for _, call := range reply.ToolCalls {
+				for i, call := range reply.ToolCalls {
+					if i == maxCalls {
+						c.line("call", fmt.Sprintf("and %d more", len(reply.ToolCalls)-i))
+						break
+					}
 					c.line("call", call.Name+" "+policy.HideInJSON(call.Arguments))
 				}
 			})
 		},
 		ToolReturned: func(_ int, call *hooks.ToolCall) {
 			c.tell(func() {
-				label := "result"
-				if call.IsError() {
-					label = "error"
+				switch {
+				case c.interrupted(call.Err), call.Blocked != nil && c.interrupted(call.Blocked):
+					c.line("result", call.Name+": none, the run was interrupted")
+				case call.IsError():
+					c.line("error", call.Name+": "+call.Text())
+				default:
+					c.line("result", call.Name+": "+call.Text())
 				}
-				c.line(label, call.Name+": "+call.Result)
 			})
+		},
+		CallsSkipped: func(_, calls int) {
+			c.tell(func() { c.line("error", count(calls, "tool call")+" too many for one turn, not made") })
 		},
 	}
 }
@@ -68,14 +82,14 @@ func (c *console) dispatched(_ context.Context, ev hooks.HookDispatchedEvent) {
 		c.modified++
 	}
 	for _, h := range ev.Hooks {
-		if did := deed(ev, h); did != "" {
+		if did := c.deed(ev, h); did != "" {
 			c.pending = append(c.pending, fmt.Sprintf("%q %s", h.Name, did))
 		}
 	}
 }
 
 // deed is what a hook did, "" if it did nothing.
-func deed(ev hooks.HookDispatchedEvent, h hooks.HookRun) string {
+func (c *console) deed(ev hooks.HookDispatchedEvent, h hooks.HookRun) string {
 	what := payload(ev)
 	switch h.Outcome {
 	case hooks.OutcomeModified:
@@ -83,9 +97,18 @@ func deed(ev hooks.HookDispatchedEvent, h hooks.HookRun) string {
 	case hooks.OutcomeFailed:
 		return "failed on " + what + " and was passed over"
 	case hooks.OutcomeAborted:
+		if c.interrupted(h.Err) {
+			return "was interrupted at " + what
+		}
 		return "refused " + what + ": " + ev.AbortReason
 	}
 	return ""
+}
+
+// interrupted reports whether err comes of a run that was given up, and not of a
+// decision or a failure.
+func (c *console) interrupted(err error) bool {
+	return c.stopped() && errors.Is(err, context.Canceled)
 }
 
 // payload names what the hooks of a dispatch decide on.
@@ -165,8 +188,12 @@ func (c *console) end(result agent.Result, err error, took time.Duration) {
 				fmt.Fprintf(c.w, "  %s\n", policy.ForPeople(strings.TrimRight(line, "\r\n")))
 			}
 		}
-		fmt.Fprintf(c.w, "\n%s, %s, %d blocked, %d rewritten, %v\n", count(result.Turns, "turn"), count(result.ToolCalls, "tool call"),
-			result.Blocked, c.modified, took.Round(time.Millisecond))
+		skipped := ""
+		if result.Skipped > 0 {
+			skipped = fmt.Sprintf(", %d skipped", result.Skipped)
+		}
+		fmt.Fprintf(c.w, "\n%s, %s, %d blocked%s, %d rewritten, %v\n", count(result.Turns, "turn"), count(result.ToolCalls, "tool call"),
+			result.Blocked, skipped, c.modified, took.Round(time.Millisecond))
 	})
 }
 

@@ -22,7 +22,7 @@ func TestHooksOfParallelCallsAreToldInTheSameOrderWhateverCameFirst(t *testing.T
 	}
 	for _, order := range [][]string{{"a", "b"}, {"b", "a"}} {
 		var out bytes.Buffer
-		c := &console{w: &out}
+		c := &console{w: &out, stopped: func() bool { return false }}
 		for _, tool := range order {
 			c.dispatched(t.Context(), rewrote(tool))
 		}
@@ -42,7 +42,7 @@ func TestHookThatFailedIsTold(t *testing.T) {
 	}
 	for point, what := range points {
 		var out bytes.Buffer
-		c := &console{w: &out}
+		c := &console{w: &out, stopped: func() bool { return false }}
 		c.dispatched(t.Context(), hooks.HookDispatchedEvent{
 			Point: point.Name(), Outcome: hooks.OutcomeProceeded, ToolName: "f",
 			Hooks: []hooks.HookRun{{Name: "h", Outcome: hooks.OutcomeFailed, Err: errors.New("secret")}, {Name: "idle", Outcome: hooks.OutcomeProceeded}},
@@ -55,7 +55,7 @@ func TestHookThatFailedIsTold(t *testing.T) {
 func TestAnswerOfSeveralLinesKeepsThemAndNothingElse(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	c := &console{w: &out}
+	c := &console{w: &out, stopped: func() bool { return false }}
 	c.end(agent.Result{Answer: "one\r\ntwo\x1b[2J"}, nil, 0)
 	assert.Equal(t, "\nAnswer\n  one\n  two�[2J\n\n0 turns, 0 tool calls, 0 blocked, 0 rewritten, 0s\n", out.String())
 }

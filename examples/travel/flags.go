@@ -1,3 +1,6 @@
+// What the command line and the environment ask for. What is wrong is told with
+// the name of the flag or the variable that it was given by.
+
 package main
 
 import (
@@ -5,7 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
+
+	"github.com/loophooks/hooks/examples/travel/chat"
 )
 
 // settings is what the command line and the environment ask for.
@@ -25,6 +32,7 @@ type settings struct {
 const (
 	defaultPrompt = "Book me the most comfortable seat to Mar del Plata on Friday."
 	scriptedModel = "scripted"
+	maxCalls      = 32 // tool calls that are made, and shown, in one turn
 )
 
 // parseFlags reads args, and from the environment what they leave out. It says
@@ -52,34 +60,56 @@ func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (se
 	if err := f.Parse(args); err != nil {
 		return s, err // f has said so
 	}
-	fallback(&s.baseURL, getenv("OPENAI_BASE_URL"))
-	fallback(&s.model, getenv("OPENAI_MODEL"))
-	fallback(&s.apiKey, getenv("OPENAI_API_KEY"))
-	err := s.check(f.Args())
+	named := func(value *string, flag, variable string) (name string) {
+		*value = strings.TrimSpace(*value)
+		if *value != "" {
+			return "-" + flag
+		}
+		*value = strings.TrimSpace(getenv(variable))
+		return variable
+	}
+	names := names{
+		baseURL: named(&s.baseURL, "base-url", "OPENAI_BASE_URL"),
+		model:   named(&s.model, "model", "OPENAI_MODEL"),
+		apiKey:  named(&s.apiKey, "api-key", "OPENAI_API_KEY"),
+	}
+	err := s.check(f.Args(), names)
 	if err != nil {
 		fmt.Fprintf(stderr, "travel: %v\n", err)
 	}
 	return s, err
 }
 
-func fallback(s *string, other string) {
-	if *s == "" {
-		*s = other
-	}
-}
+// names says where values came from: a flag or a variable of the environment.
+type names struct{ baseURL, model, apiKey string }
 
-func (s settings) check(rest []string) error {
+// check refuses settings that can't work, or of which some would be passed over,
+// and says which one it is and what to give instead.
+func (s settings) check(rest []string, from names) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q; the request is given with -prompt", rest[0])
-	case s.prompt == "":
-		return errors.New("-prompt is empty")
-	case s.maxTurns < 1, s.turnBudget < 1:
-		return errors.New("-max-turns and -turn-budget must be at least 1")
+	case strings.TrimSpace(s.prompt) == "":
+		return errors.New("-prompt is empty; give the request, or leave it out for the default one")
+	case s.maxTurns < 1:
+		return fmt.Errorf("-max-turns is %d; give at least 1", s.maxTurns)
+	case s.turnBudget < 1:
+		return fmt.Errorf("-turn-budget is %d; give at least 1", s.turnBudget)
 	case s.timeout <= 0:
-		return errors.New("-timeout must be positive")
-	case s.baseURL != "" && s.model == "":
-		return errors.New("-base-url needs a -model")
+		return fmt.Errorf("-timeout is %v; give more than 0s, like 30s", s.timeout)
+	case s.baseURL == "" && from.model == "-model":
+		return errors.New("-model needs an endpoint; give it with -base-url or in OPENAI_BASE_URL")
+	case s.baseURL == "" && from.apiKey == "-api-key":
+		return errors.New("-api-key needs an endpoint; give it with -base-url or in OPENAI_BASE_URL")
+	case s.baseURL == "":
+		return nil // the embedded server needs neither; variables are there for other programs too
+	case s.model == "":
+		return fmt.Errorf("%s needs a model; give its name with -model or in OPENAI_MODEL", from.baseURL)
+	case strings.ContainsFunc(s.apiKey, unicode.IsControl):
+		return fmt.Errorf("%s holds a line break or another control character; give the key alone", from.apiKey)
+	}
+	if _, err := chat.New(chat.Config{BaseURL: s.baseURL}); err != nil {
+		return fmt.Errorf("%s is wrong: %w", from.baseURL, err)
 	}
 	return nil
 }

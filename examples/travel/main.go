@@ -2,11 +2,13 @@
 // class without a manager's approval, and no document number for the model. The
 // rules are hooks; the loop in package agent knows nothing of them.
 //
-// Without flags it talks to a scripted model on loopback and needs no network
-// and no key. Point it at a real one with -base-url and -model.
+// Without flags it talks to a scripted model on loopback: it needs no key, and no
+// network once the modules that it is built of are there. Point it at a real one
+// with -base-url and -model.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -26,7 +28,12 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv)
+	if err := os.Stdout.Close(); err != nil && status == exitOK { // some systems tell of a full disk here
+		fmt.Fprintf(os.Stderr, "travel: %v\n", &outputError{err})
+		status = exitFailed
+	}
+	os.Exit(status)
 }
 
 // The exit statuses.
@@ -38,28 +45,31 @@ const (
 )
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
-	s, err := parseFlags(args, getenv, stderr)
+	help := &output{w: stderr}
+	s, err := parseFlags(args, getenv, help)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, flag.ErrHelp) && help.failure() == nil:
 		return exitOK
+	case errors.Is(err, flag.ErrHelp):
+		return exitFailed // nobody was helped
 	case err != nil:
 		return exitUsage
 	}
 	// The person who is asked is the one at this terminal.
-	ctx = hooks.WithHumanInput(ctx, hooks.NewConsole(stdin, stderr))
-	err = assist(ctx, s, new(office), stdout)
+	err = assist(hooks.WithHumanInput(ctx, hooks.NewConsole(stdin, stderr)), s, new(office), stdout)
 	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, context.Canceled):
+	case ctx.Err() != nil: // whatever it was that came of it
 		fmt.Fprintln(stderr, "travel: interrupted")
 		return exitInterrupted
+	case err == nil:
+		return exitOK
 	}
 	fmt.Fprintf(stderr, "travel: %s\n", policy.ForPeople(failure(err)))
 	return exitFailed
 }
 
-// assist runs the assistant for one request, in an office.
+// assist runs the assistant for one request, in an office. It gives up when
+// stdout can't be written: nothing is booked that nobody is told of.
 func assist(ctx context.Context, s settings, o *office, stdout io.Writer) error {
 	shown := s.model
 	if s.baseURL == "" {
@@ -77,7 +87,10 @@ func assist(ctx context.Context, s settings, o *office, stdout io.Writer) error 
 	}
 	defer client.Close()
 
-	out := &console{w: stdout, trace: s.trace}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	written := &output{w: stdout, failed: cancel}
+	out := &console{w: written, trace: s.trace, stopped: func() bool { return ctx.Err() != nil }}
 	assistant := &agent.Agent{
 		Model:        client,
 		ModelName:    s.model,
@@ -85,6 +98,7 @@ func assist(ctx context.Context, s settings, o *office, stdout io.Writer) error 
 		Instructions: "You are a company's travel assistant. Use the tools. If a tool call is refused, do what the reason says and tell the traveller.",
 		Tools:        o.Tools(),
 		MaxTurns:     s.maxTurns,
+		MaxCalls:     maxCalls,
 		Listener:     out.listener(),
 	}
 
@@ -104,5 +118,5 @@ func assist(ctx context.Context, s settings, o *office, stdout io.Writer) error 
 	start := time.Now()
 	result, err := assistant.Run(hooks.WithScope(ctx, rules), s.prompt)
 	out.end(result, err, time.Since(start))
-	return err
+	return cmp.Or(written.failure(), err)
 }

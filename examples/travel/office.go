@@ -1,3 +1,6 @@
+// The company's travel system, with the tools that the model may use. It has no
+// rules of its own.
+
 package main
 
 import (
