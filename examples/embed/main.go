@@ -7,29 +7,57 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
 	"strings"
 
 	"github.com/loophooks/hooks"
 )
 
 func main() {
-	hooks.On(Retrieve, hideDoorCodes, hooks.WithName("hide door codes"))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, os.Stdout, os.Stderr))
+}
+
+// run returns the exit status: 0, 1 for a failure, or 130 for Ctrl-C, as shells
+// have it.
+func run(ctx context.Context, stdout, stderr io.Writer) int {
+	text, err := answer(ctx, stdout)
+	if err == nil {
+		_, err = fmt.Fprintln(stdout, "answer:", text)
+	}
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "embed: interrupted")
+		return 130
+	case err != nil:
+		fmt.Fprintln(stderr, "embed:", err)
+		return 1
+	}
+	return 0
+}
+
+// answer runs the loop under hooks of its own, and prints what they do. What
+// can't be printed is an error.
+func answer(ctx context.Context, stdout io.Writer) (string, error) {
+	r := hooks.NewRegistry()
+	hooks.On(Retrieve, hideDoorCodes, hooks.WithName("hide door codes"), hooks.In(r))
 	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return hooks.Abort("mail is sent by people; write the text instead")
-	}, hooks.WithTools("send_*"), hooks.AsGuard(), hooks.WithName("no mail"))
-	hooks.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
-		fmt.Printf("%-14s %-9s %s\n", ev.Point, ev.Outcome, ev.AbortReason)
+	}, hooks.WithTools("send_*"), hooks.AsGuard(), hooks.WithName("no mail"), hooks.In(r))
+	var lost error
+	r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
+		_, err := fmt.Fprintf(stdout, "%-14s %-9s %s\n", ev.Point, ev.Outcome, ev.AbortReason)
+		lost = cmp.Or(lost, err)
 	})
 	loop := &Loop{Model: scriptedModel, Tool: sendMail, Tools: []string{"send_mail"}, MaxTurns: 10}
-	answer, err := loop.Run(context.Background(), "Tell Ana by mail when the office opens.")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "embed:", err)
-		os.Exit(1)
-	}
-	fmt.Println("answer:", answer)
+	text, err := loop.Run(hooks.WithScope(ctx, r), "Tell Ana by mail when the office opens.")
+	return text, cmp.Or(err, lost)
 }
 
 func hideDoorCodes(_ context.Context, r *Retrieval) error {

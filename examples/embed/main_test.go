@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime"
@@ -16,6 +17,52 @@ func TestUnregisteredPointAllocatesNothing(t *testing.T) {
 	ctx := t.Context()
 	require.False(t, hooks.Enabled(ctx, Retrieve))
 	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = retrieve(ctx, "hours") }))
+}
+
+func TestRun_tellsTheStory(t *testing.T) {
+	t.Parallel()
+	var out, errOut bytes.Buffer
+	assert.Zero(t, run(t.Context(), &out, &errOut))
+	for _, want := range []string{"embed.retrieve modified", "pre_tool_call  aborted   mail is sent by people", "answer: I can't send mail", "The office opens at 9."} {
+		assert.Contains(t, out.String(), want)
+	}
+	assert.NotContains(t, out.String(), "4711")
+	assert.Empty(t, errOut.String())
+}
+
+// filling takes so many writes, calls full at the next, and then fails.
+type filling struct {
+	left int
+	full func() error
+}
+
+func (w *filling) Write(p []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, w.full()
+	}
+	return len(p), nil
+}
+
+func TestRun_outputCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for writes := range 3 {
+		var errOut bytes.Buffer
+		out := &filling{writes, func() error { return errors.New("no space left") }}
+		assert.Equal(t, 1, run(t.Context(), out, &errOut), writes)
+		assert.Equal(t, "embed: no space left\n", errOut.String())
+	}
+}
+
+func TestRun_interrupted(t *testing.T) {
+	t.Parallel()
+	for writes := range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var errOut bytes.Buffer
+		out := &filling{writes, func() error { cancel(); return nil }}
+		assert.Equal(t, 130, run(ctx, out, &errOut), writes)
+		assert.Equal(t, "embed: interrupted\n", errOut.String())
+		cancel()
+	}
 }
 
 func TestOwnPointChangesWhatIsFound(t *testing.T) {

@@ -1,3 +1,6 @@
+// The framework's own point: its context, where it fires, and that it costs
+// nothing while no hook is there.
+
 package main
 
 import (
