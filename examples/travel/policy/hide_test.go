@@ -88,7 +88,10 @@ func TestHideDocuments_characters(t *testing.T) {
 			t.Errorf("%s: %+q is hidden as %+q", kind, text, got)
 		}
 	}
-	for r := rune(1); r <= unicode.MaxRune; r++ {
+	for r := rune(1); r <= 0xe0fff; r++ {
+		if r == 0x20000 {
+			r = 0xe0000 // ideographs, and nothing
+		}
 		c := string(r)
 		switch {
 		case unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point):
@@ -129,16 +132,16 @@ func escaped(s string) string {
 	return b.String()
 }
 
-func TestHideDocuments_takesNoTime(t *testing.T) {
+// Text from outside mustn't hold up a run: time grows with its length alone.
+func TestHideDocuments_longText(t *testing.T) {
 	t.Parallel()
-	const n = 1 << 15
+	const n = 1 << 18 // were it quadratic, this would take minutes
 	begin := time.Now()
-	for _, part := range []string{`\`, "DNI ", "DNI 30.123.456 ", `DNI\u0020`, "D", "0", "DNI 30", "*", "\u200b", "30 y "} {
-		policy.HideDocuments(strings.Repeat(part, n/len(part)))
-		policy.HideInJSON(`{"dni":"` + strings.Repeat(part, n/len(part)) + `"}`)
+	for part, length := range map[string]int{`\`: 4 * n, "0": n, "\u200b": n, "DNI ": n / 8, "DNI 30.123.456 ": n / 8} {
+		policy.HideDocuments(strings.Repeat(part, length/len(part)))
 	}
-	policy.HideInJSON(strings.Repeat(`{"dni":`, 9000) + "[" + strings.Repeat("1,", n) + "1]" + strings.Repeat("}", 9000))
-	assert.Less(t, time.Since(begin), 20*time.Second)
+	policy.HideInJSON(strings.Repeat(`{"dni":`, 5000) + "[" + strings.Repeat("1234567,", 500) + "1]" + strings.Repeat("}", 5000))
+	assert.Less(t, time.Since(begin), time.Minute)
 }
 
 func TestHideInJSON(t *testing.T) {
