@@ -1,14 +1,23 @@
 package hooks
 
+// Asking a person. Whoever asks waits for the turn of the HumanInput, then has
+// the live display paused, and only then is the question put; however it ends,
+// both are given back. A ctx that is done is never an answer.
+
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/loophooks/hooks/internal/console"
+	"github.com/loophooks/hooks/internal/errtree"
+	"github.com/loophooks/hooks/internal/turns"
 )
 
 // HumanInput asks a person a question and returns the answer.
@@ -82,43 +91,33 @@ func WithHumanInput(ctx context.Context, h HumanInput) context.Context {
 func requestHumanInput(ctx context.Context, prompt, message string) (string, error) {
 	ctx = nonNil(ctx)
 	h := humanFrom(ctx)
-	t := humanTurns.hold(h.key, newTurnstile())
-	defer humanTurns.release(h.key)
-	if err := t.take(ctx); err != nil {
+	t := humanTurns.Hold(h.key, turns.New())
+	defer humanTurns.Release(h.key)
+	if err := t.Take(ctx); err != nil {
 		return "", err
 	}
-	defer t.give()
+	defer t.Give()
 
 	if err := liveDisplay.enter(ctx); err != nil {
 		return "", err
 	}
 	defer liveDisplay.leave()
 	if ctx.Err() != nil { // done while the display was being paused
-		return "", noAnswer(ctx)
+		return "", turns.NoAnswer(ctx)
 	}
 
 	answer, err := h.input.RequestInput(ctx, prompt, message)
 	if ctx.Err() != nil {
 		// Also when there is an answer: what it was to approve is given up.
-		if err == nil || errors.Is(err, ctx.Err()) {
-			return "", noAnswer(ctx)
+		if err == nil || errtree.Is(err, ctx.Err()) {
+			return "", turns.NoAnswer(ctx)
 		}
-		return "", fmt.Errorf("%w: %w", noAnswer(ctx), err)
+		return "", fmt.Errorf("%w: %w", turns.NoAnswer(ctx), err)
 	}
 	if err != nil {
 		return "", err
 	}
 	return strings.TrimSpace(answer), nil
-}
-
-// noAnswer is the error of a question whose ctx is done. It wraps ctx.Err()
-// and the cause.
-func noAnswer(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || errors.Is(err, cause) {
-		return fmt.Errorf("hooks: no answer: %w", err)
-	}
-	return fmt.Errorf("hooks: no answer: %w: %w", err, cause)
 }
 
 type humanKey struct{}
@@ -131,24 +130,13 @@ type human struct {
 
 func newHuman(h HumanInput) *human {
 	hu := &human{input: h}
-	hu.key = comparableKey(h, hu)
+	hu.key = turns.Key(h, hu)
 	return hu
-}
-
-// comparableKey returns v if it can be a map key, otherwise fallback.
-func comparableKey(v, fallback any) any {
-	if !reflect.ValueOf(v).Comparable() {
-		return fallback
-	}
-	if w := v; v != w { // a NaN somewhere in v: a map would never find it again
-		return fallback
-	}
-	return v
 }
 
 var (
 	processHuman atomic.Pointer[human] // nil: standardHuman
-	humanTurns   sharedPool[turnstile]
+	humanTurns   turns.Pool[turns.Turnstile]
 )
 
 func humanFrom(ctx context.Context) *human {
@@ -159,6 +147,75 @@ func humanFrom(ctx context.Context) *human {
 		return h
 	}
 	return standardHuman()
+}
+
+// Console is the [HumanInput] of a terminal: it writes a question and reads a
+// line as its answer. It is made with [NewConsole] and safe for concurrent use;
+// its questions are asked one at a time, also when RequestInput is called
+// directly.
+type Console struct{ console *console.Console }
+
+// NewConsole returns a Console that reads answers from in and writes questions
+// to out. It panics if either is nil.
+//
+// Consoles whose readers are equal (==) take turns as if they were one, so each
+// run may make its own on os.Stdin. While a Console is in use nothing else
+// should read from in. A Write to out that blocks goes on after its question was
+// cancelled, so out must be safe for concurrent use where something else writes
+// to it.
+func NewConsole(in io.Reader, out io.Writer) *Console {
+	if in == nil {
+		panic("hooks: NewConsole: the reader is nil")
+	}
+	if out == nil {
+		panic("hooks: NewConsole: the writer is nil")
+	}
+	return &Console{console.New(in, out, console.Failures{
+		Panicked: func(value any) error { return newPanicError(value) },
+		Exited:   ErrGoexit,
+	})}
+}
+
+// RequestInput writes prompt, a line break, message and a space, and returns
+// the next line without surrounding white space. An empty line is "" and no
+// error.
+//
+// Text that a model made up must not be able to hide or repaint what a person
+// is about to approve. What a terminal obeys and what a person can't see is
+// therefore written as an escape (\x1b, \u200b): control characters other than
+// line breaks and tabs, characters that change the writing direction, that are
+// invisible or that Unicode doesn't define, and more than eight marks on one
+// letter. Joiners and variation selectors stay where a script or an emoji needs
+// them. Line breaks stay too, so text from a model should be quoted.
+//
+// There is no answer, and an error, in these cases:
+//   - The input has ended, which is never a yes: the error wraps [io.EOF], or
+//     [io.ErrUnexpectedEOF] if a line was cut off before its line break.
+//   - The reader or the writer fails (its error is wrapped) or panics (the
+//     error wraps a *[PanicError]).
+//   - The line is longer than 1 MiB.
+//   - ctx is done: RequestInput returns at once, and the error wraps ctx.Err()
+//     and the cause. If ctx is done from the start, nothing is written or read.
+//
+// There is no other time limit. What the input still has of a line that was too
+// long, or that an error interrupted, is skipped by the next question.
+//
+// A late yes never approves something else. If the reader is the *[os.File] of a
+// terminal, on Linux, macOS and the BSDs, what was typed before a question is
+// shown is dropped, a half line included. Elsewhere it stays with the terminal.
+// A pipe or a file keeps its lines for the next questions, so that answers can
+// be prepared.
+//
+// Input is read only while a question is open, byte by byte, so that nothing
+// behind the line break is taken. A Read can't be called back, though: the one
+// that a cancelled question was waiting in goes on, on a goroutine of its own,
+// and serves the next question. A line that it gets while no question is open,
+// or that was begun before the one that is open, is dropped.
+func (c *Console) RequestInput(ctx context.Context, prompt, message string) (string, error) {
+	if c == nil || c.console == nil {
+		return "", errors.New("hooks: no answer: the Console was not made with NewConsole")
+	}
+	return c.console.Ask(nonNil(ctx), prompt, message)
 }
 
 var standardConsole struct {
@@ -179,67 +236,129 @@ func standardHuman() *human {
 	return standardConsole.human
 }
 
-// turnstile lets one question pass at a time, in the order in which they came.
-type turnstile chan struct{}
+// LiveDisplay is output that keeps redrawing the terminal, such as a spinner
+// or a progress table. It is paused while a person is being asked, so that it
+// doesn't draw over the question.
+//
+// Pause should return when nothing is being drawn any more. Pause and Resume
+// are never called at the same time. Both should be quick, since the question
+// that calls them waits for them even when its ctx is done. Neither may ask a
+// person itself: that question would wait for Pause or Resume to return.
+type LiveDisplay interface {
+	Pause()
+	Resume()
+}
 
-func newTurnstile() turnstile { return make(turnstile, 1) }
+// SetLiveDisplay registers the live display of the process; nil removes it.
+// It is paused before the first question is shown and resumed when no question
+// is open any more, whatever [HumanInput] they are put to. Each Pause that
+// returned is followed by one Resume, however the question ends: answered, by
+// an error or a panic, or because ctx is done.
+//
+// A display that is replaced while a question is open stays paused until then
+// and is resumed; the new one is paused from the next question on. It is safe
+// for concurrent use.
+func SetLiveDisplay(d LiveDisplay) {
+	var s *shownDisplay
+	if d != nil {
+		s = &shownDisplay{LiveDisplay: d}
+		s.key = turns.Key(d, s)
+	}
+	liveDisplay.mu.Lock()
+	defer liveDisplay.mu.Unlock()
+	liveDisplay.current = s
+}
 
-// take waits until it is the caller's turn or ctx is done. The turn is never
-// taken when ctx is.
-func (t turnstile) take(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return noAnswer(ctx)
+// shownDisplay is a LiveDisplay with a key that can be compared.
+type shownDisplay struct {
+	LiveDisplay
+	key any
+}
+
+var liveDisplay displayGate
+
+// displayGate has the display paused while questions are open. Pause and
+// Resume run without mu; who runs one owns moving, and everybody who wants to
+// enter meanwhile waits for it.
+type displayGate struct {
+	mu      sync.Mutex
+	current *shownDisplay
+	open    int             // questions that are open or whose Pause is running
+	paused  []*shownDisplay // Pause has returned, Resume is owed
+	moving  chan struct{}   // closed when the Pause or Resume under way is over
+}
+
+// enter opens a question: when it returns nil the display is paused, and leave
+// has to be called. It returns an error if ctx is done while another question
+// is having the display paused or resumed.
+func (g *displayGate) enter(ctx context.Context) error {
+	g.mu.Lock()
+	for g.moving != nil {
+		moving := g.moving
+		g.mu.Unlock()
+		select {
+		case <-moving:
+		case <-ctx.Done():
+			return turns.NoAnswer(ctx)
+		}
+		g.mu.Lock()
 	}
-	select {
-	case t <- struct{}{}:
-	case <-ctx.Done():
-		return noAnswer(ctx)
+	// Counted before Pause, so that a question that ends meanwhile isn't the
+	// last one and doesn't resume what this one relies on.
+	g.open++
+	s := g.current
+	if s == nil || slices.ContainsFunc(g.paused, func(p *shownDisplay) bool { return p.key == s.key }) {
+		g.mu.Unlock()
+		return nil
 	}
-	if ctx.Err() != nil {
-		t.give()
-		return noAnswer(ctx)
-	}
+	g.moving = make(chan struct{})
+	g.mu.Unlock()
+
+	returned := false
+	defer func() {
+		if returned {
+			g.moved(s)
+			return
+		}
+		// Pause panicked or exited its goroutine: no Resume is owed for it,
+		// but perhaps for a display that was paused before.
+		g.moved(nil)
+		g.leave()
+	}()
+	s.Pause()
+	returned = true
 	return nil
 }
 
-func (t turnstile) give() { <-t }
-
-// sharedPool gives everybody who holds a key at the same time the same value,
-// and forgets it with the last one who lets go. The zero sharedPool is ready to
-// use.
-type sharedPool[V any] struct {
-	mu      sync.Mutex
-	entries map[any]*sharedEntry[V] // guarded by mu
-}
-
-type sharedEntry[V any] struct {
-	value   V
-	holders int
-}
-
-// hold returns the value of key, which is fresh if nobody holds key yet.
-func (p *sharedPool[V]) hold(key any, fresh V) V {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e := p.entries[key]
-	if e == nil {
-		if p.entries == nil {
-			p.entries = make(map[any]*sharedEntry[V])
-		}
-		e = &sharedEntry[V]{value: fresh}
-		p.entries[key] = e
+// moved ends the Pause or Resume under way. paused is the display whose Pause
+// has returned, or nil.
+func (g *displayGate) moved(paused *shownDisplay) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if paused != nil {
+		g.paused = append(g.paused, paused)
 	}
-	e.holders++
-	return e.value
+	close(g.moving)
+	g.moving = nil
 }
 
-// release undoes one hold.
-func (p *sharedPool[V]) release(key any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e := p.entries[key]
-	e.holders--
-	if e.holders == 0 {
-		delete(p.entries, key)
+// leave closes a question, and resumes what is paused if it was the last one.
+func (g *displayGate) leave() {
+	g.mu.Lock()
+	g.open--
+	if g.open > 0 || len(g.paused) == 0 {
+		g.mu.Unlock()
+		return
+	}
+	// Nobody else is moving: a running Pause counts as an open question, and
+	// while a Resume runs there is none.
+	paused := g.paused
+	g.paused = nil
+	g.moving = make(chan struct{})
+	g.mu.Unlock()
+
+	defer g.moved(nil)
+	for _, s := range paused {
+		defer s.Resume() // deferred, so that one that panics doesn't stop the others
 	}
 }

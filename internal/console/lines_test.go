@@ -1,4 +1,4 @@
-package hooks_test
+package console
 
 import (
 	"context"
@@ -11,11 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/loophooks/hooks"
 )
 
-func TestConsoleReturnsAtOnceWhenTheContextIsDone(t *testing.T) {
+func TestConsole_contextDoneDuringTheRead(t *testing.T) {
 	t.Parallel()
 	why := errors.New("budget spent")
 	synctest.Test(t, func(t *testing.T) {
@@ -24,7 +22,7 @@ func TestConsoleReturnsAtOnceWhenTheContextIsDone(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
 		defer cancel()
 		start := time.Now()
-		got, err := consoleOn(in).RequestInput(ctx, "p", "m")
+		got, err := consoleOn(in).Ask(ctx, "p", "m")
 		assert.Equal(t, 50*time.Millisecond, time.Since(start))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, why)
@@ -32,12 +30,12 @@ func TestConsoleReturnsAtOnceWhenTheContextIsDone(t *testing.T) {
 	})
 }
 
-func TestConsoleHasNoTimeLimitOfItsOwn(t *testing.T) {
+func TestConsole_noTimeLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, answers := io.Pipe()
 		time.AfterFunc(30*24*time.Hour, func() { _, _ = io.WriteString(answers, "yes\n") })
-		got, err := consoleOn(in).RequestInput(t.Context(), "p", "m")
+		got, err := consoleOn(in).Ask(t.Context(), "p", "m")
 		require.NoError(t, err)
 		assert.Equal(t, "yes", got)
 	})
@@ -93,7 +91,7 @@ func (ty *typing) enter(t *testing.T, s string) {
 	}
 }
 
-func TestConsoleReadsOnlyWhileAQuestionIsOpen(t *testing.T) {
+func TestConsole_readsOnlyWhileAQuestionIsOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := newTyping()
@@ -111,7 +109,7 @@ func TestConsoleReadsOnlyWhileAQuestionIsOpen(t *testing.T) {
 }
 
 // cancelled asks a question and cancels it while it is being read.
-func cancelled(t *testing.T, h hooks.HumanInput) {
+func cancelled(t *testing.T, h *Console) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	q := requestLater(ctx, h)
@@ -120,7 +118,7 @@ func cancelled(t *testing.T, h hooks.HumanInput) {
 	require.ErrorIs(t, (<-q).err, context.Canceled)
 }
 
-func TestConsoleLateAnswers(t *testing.T) {
+func TestConsole_lateAnswers(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		before, after string // typed before and after the second question is put
@@ -154,7 +152,33 @@ func TestConsoleLateAnswers(t *testing.T) {
 	}
 }
 
-func TestConsoleStopsReadingAfterADroppedLine(t *testing.T) {
+// What a terminal drops is the rest of a line that a reader has half of.
+func TestConsole_restOfALineIsDropped(t *testing.T) {
+	for _, tc := range []struct{ name, before, after, want string }{
+		{"half line", "ye", "no\n", "no"},
+		{"letter that with the next line means yes", "y", "es\n", "es"},
+		{"line break that was being read", "yes", "\nno\n", "no"},
+		{"nothing was begun", "", "no\n", "no"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				in := newTyping()
+				c := consoleOn(in)
+				cancelled(t, c)
+				in.enter(t, tc.before)
+				c.own.cut.Store(true) // as dropTyped does at a terminal
+				q := requestLater(t.Context(), c)
+				synctest.Wait()
+				in.enter(t, tc.after)
+				assert.Equal(t, answered{text: tc.want}, <-q)
+				assert.Equal(t, 1, in.max)
+			})
+		})
+	}
+}
+
+func TestConsole_stopsAfterADroppedLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := newTyping()
@@ -164,7 +188,7 @@ func TestConsoleStopsReadingAfterADroppedLine(t *testing.T) {
 	})
 }
 
-func TestConsoleEndOfInputFoundByALeftOverReaderEndsTheNextQuestion(t *testing.T) {
+func TestConsole_endOfInputFoundLate(t *testing.T) {
 	t.Parallel()
 	for name, asked := range map[string]bool{"before it is put": false, "after it was put": true} {
 		t.Run(name, func(t *testing.T) {
@@ -188,13 +212,13 @@ func TestConsoleEndOfInputFoundByALeftOverReaderEndsTheNextQuestion(t *testing.T
 	}
 }
 
-func TestConsolesOnOneInputShareItsReader(t *testing.T) {
+func TestConsole_sharesTheReaderOfItsInput(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := newTyping()
 		var out journal
-		named := func(name string) *hooks.Console {
-			return hooks.NewConsole(in, writerFunc(func(p []byte) (int, error) { out.add(name); return len(p), nil }))
+		named := func(name string) *Console {
+			return newConsole(in, writerFunc(func(p []byte) (int, error) { out.add(name); return len(p), nil }))
 		}
 		cancelled(t, named("a"))
 		b := requestLater(t.Context(), named("b"))
@@ -212,12 +236,12 @@ func TestConsolesOnOneInputShareItsReader(t *testing.T) {
 	})
 }
 
-func TestConsoleAskedDirectlyTakesTurns(t *testing.T) {
+func TestConsole_questionsTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := newTyping()
 		var out journal
-		c := hooks.NewConsole(in, writerFunc(func(p []byte) (int, error) { out.add("question"); return len(p), nil }))
+		c := newConsole(in, writerFunc(func(p []byte) (int, error) { out.add("question"); return len(p), nil }))
 		first := requestLater(t.Context(), c)
 		synctest.Wait()
 		second := requestLater(t.Context(), c)
@@ -225,12 +249,25 @@ func TestConsoleAskedDirectlyTakesTurns(t *testing.T) {
 		assert.Equal(t, "question", out.String())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := c.RequestInput(ctx, "p", "m")
+		_, err := c.Ask(ctx, "p", "m")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		in.enter(t, "1\n")
 		assert.Equal(t, answered{text: "1"}, <-first)
 		synctest.Wait()
 		in.enter(t, "2\n")
 		assert.Equal(t, answered{text: "2"}, <-second)
+	})
+}
+
+// It doesn't run in parallel: it looks at what all of the package's questions
+// leave behind.
+func TestConsole_readerIsKeptWhileItReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newTyping()
+		cancelled(t, consoleOn(in))
+		assert.Equal(t, 1, lineReaders.Len(), "the Read that can't be called back")
+		require.NoError(t, in.keys.Close())
+		synctest.Wait()
+		assert.Zero(t, lineReaders.Len())
 	})
 }

@@ -1,10 +1,11 @@
-package hooks_test
+package console
 
 import (
 	"context"
 	"errors"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,9 +18,53 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/loophooks/hooks"
 )
+
+var errExited = errors.New("the goroutine was ended")
+
+// panicked is a panic that was recovered.
+type panicked struct {
+	value any
+	stack string
+}
+
+func (p *panicked) Error() string { return "panicked" }
+
+func (p *panicked) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
+}
+
+func newConsole(in io.Reader, out io.Writer) *Console {
+	return New(in, out, Failures{
+		Panicked: func(value any) error { return &panicked{value, string(debug.Stack())} },
+		Exited:   errExited,
+	})
+}
+
+// answered is what a call of Ask returned.
+type answered struct {
+	text string
+	err  error
+}
+
+// journal is a list of what happened, in order.
+type journal struct {
+	mu      sync.Mutex
+	entries []string
+}
+
+func (j *journal) add(entry string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries = append(j.entries, entry)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Join(j.entries, " ")
+}
 
 type readerFunc func(p []byte) (int, error)
 
@@ -31,18 +76,18 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 const mib = 1 << 20
 
-func consoleOn(in io.Reader) *hooks.Console { return hooks.NewConsole(in, io.Discard) }
+func consoleOn(in io.Reader) *Console { return newConsole(in, io.Discard) }
 
-func requestLater(ctx context.Context, h hooks.HumanInput) <-chan answered {
+func requestLater(ctx context.Context, h *Console) <-chan answered {
 	c := make(chan answered, 1)
 	go func() {
-		text, err := h.RequestInput(ctx, "p", "m")
+		text, err := h.Ask(ctx, "p", "m")
 		c <- answered{text, err}
 	}()
 	return c
 }
 
-func TestConsoleAnswerIsTheTrimmedLine(t *testing.T) {
+func TestConsole_answerIsTheTrimmedLine(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ in, want string }{
 		{"yes\n", "yes"}, {" yes \r\n", "yes"}, {"\n", ""}, {"\r\n", ""}, {" \t \n", ""},
@@ -52,26 +97,26 @@ func TestConsoleAnswerIsTheTrimmedLine(t *testing.T) {
 		for name, in := range map[string]io.Reader{
 			"plain": strings.NewReader(tc.in), "data with EOF": iotest.DataErrReader(strings.NewReader(tc.in)),
 		} {
-			got, err := consoleOn(in).RequestInput(t.Context(), "p", "m")
+			got, err := consoleOn(in).Ask(t.Context(), "p", "m")
 			require.NoError(t, err, name)
 			assert.True(t, tc.want == got, "%s: %.20q", name, tc.in)
 		}
 	}
 }
 
-func TestConsoleTakesNothingBehindTheLineBreak(t *testing.T) {
+func TestConsole_takesNothingBehindTheLine(t *testing.T) {
 	t.Parallel()
 	in := strings.NewReader("yes\nno\nrest")
 	c := consoleOn(in)
 	for _, want := range []string{"yes", "no"} {
-		got, err := c.RequestInput(t.Context(), "p", "m")
+		got, err := c.Ask(t.Context(), "p", "m")
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
 	assert.Equal(t, len("rest"), in.Len())
 }
 
-func TestConsoleWithoutAnAnswerReturnsAnError(t *testing.T) {
+func TestConsole_noAnswer(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("tty gone")
 	for _, tc := range []struct {
@@ -86,22 +131,22 @@ func TestConsoleWithoutAnAnswerReturnsAnError(t *testing.T) {
 		{"reader's error in a line", io.MultiReader(strings.NewReader("yes"), iotest.ErrReader(gone)), gone},
 		{"reader that gives nothing", readerFunc(func([]byte) (int, error) { return 0, nil }), io.ErrNoProgress},
 		{"reader that panics with an error", readerFunc(func([]byte) (int, error) { panic(gone) }), gone},
-		{"reader that exits its goroutine", readerFunc(func([]byte) (int, error) { runtime.Goexit(); return 0, nil }), hooks.ErrGoexit},
+		{"reader that exits its goroutine", readerFunc(func([]byte) (int, error) { runtime.Goexit(); return 0, nil }), errExited},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := consoleOn(tc.in).RequestInput(t.Context(), "p", "m")
+			got, err := consoleOn(tc.in).Ask(t.Context(), "p", "m")
 			require.ErrorIs(t, err, tc.want)
 			assert.ErrorContains(t, err, "hooks: no answer: ")
 			assert.Empty(t, got)
 			for _, other := range []error{io.EOF, io.ErrUnexpectedEOF} {
-				assert.Equal(t, other == tc.want, errors.Is(err, other), "%v", other)
+				assert.Equal(t, errors.Is(tc.want, other), errors.Is(err, other), "%v", other)
 			}
 		})
 	}
 }
 
-func TestConsoleReportsAReaderThatPanics(t *testing.T) {
+func TestConsole_readerThatPanics(t *testing.T) {
 	t.Parallel()
 	panics := true
 	c := consoleOn(readerFunc(func(p []byte) (int, error) {
@@ -112,25 +157,25 @@ func TestConsoleReportsAReaderThatPanics(t *testing.T) {
 		p[0] = '\n'
 		return 1, nil
 	}))
-	_, err := c.RequestInput(t.Context(), "p", "m")
-	var p *hooks.PanicError
+	_, err := c.Ask(t.Context(), "p", "m")
+	var p *panicked
 	require.ErrorAs(t, err, &p)
-	assert.Equal(t, "secret", p.Value)
-	assert.Contains(t, string(p.Stack), "TestConsoleReportsAReaderThatPanics", "the stack is the reader's")
+	assert.Equal(t, "secret", p.value)
+	assert.Contains(t, p.stack, "TestConsole_readerThatPanics", "the stack is the reader's")
 	assert.NotContains(t, err.Error(), "secret")
-	_, err = c.RequestInput(t.Context(), "p", "m")
+	_, err = c.Ask(t.Context(), "p", "m")
 	require.NoError(t, err, "the next question reads again")
 }
 
-func TestConsoleRefusesImpossibleCounts(t *testing.T) {
+func TestConsole_impossibleCount(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{-1, 2} {
-		_, err := consoleOn(readerFunc(func([]byte) (int, error) { return n, nil })).RequestInput(t.Context(), "p", "m")
+		_, err := consoleOn(readerFunc(func([]byte) (int, error) { return n, nil })).Ask(t.Context(), "p", "m")
 		require.ErrorContains(t, err, "impossible count")
 	}
 }
 
-func TestConsoleBoundsTheLengthOfALine(t *testing.T) {
+func TestConsole_longestLine(t *testing.T) {
 	t.Parallel()
 	read := 0
 	endless := readerFunc(func(p []byte) (int, error) {
@@ -140,13 +185,13 @@ func TestConsoleBoundsTheLengthOfALine(t *testing.T) {
 	})
 	c := consoleOn(endless)
 	for range 2 {
-		_, err := c.RequestInput(t.Context(), "p", "m")
+		_, err := c.Ask(t.Context(), "p", "m")
 		require.ErrorContains(t, err, "longer than 1 MiB")
 	}
 	assert.Equal(t, 2*(mib+1), read)
 }
 
-func TestConsoleRestOfAFailedLineIsNoAnswer(t *testing.T) {
+func TestConsole_restOfAFailedLine(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("tty gone")
 	for name, in := range map[string]io.Reader{
@@ -159,22 +204,22 @@ func TestConsoleRestOfAFailedLineIsNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := consoleOn(in)
-			_, err := c.RequestInput(t.Context(), "p", "m")
+			_, err := c.Ask(t.Context(), "p", "m")
 			require.Error(t, err)
-			got, err := c.RequestInput(t.Context(), "p", "m")
+			got, err := c.Ask(t.Context(), "p", "m")
 			require.NoError(t, err)
 			assert.Equal(t, "no", got)
 		})
 	}
 }
 
-func TestConsoleEndOfInputInTheRestOfAFailedLineIsEndOfInput(t *testing.T) {
+func TestConsole_endOfInputInAFailedLine(t *testing.T) {
 	t.Parallel()
 	c := consoleOn(strings.NewReader(strings.Repeat("a", mib+1) + "yes"))
-	_, err := c.RequestInput(t.Context(), "p", "m")
+	_, err := c.Ask(t.Context(), "p", "m")
 	require.ErrorContains(t, err, "longer than 1 MiB")
 	for range 2 {
-		_, err = c.RequestInput(t.Context(), "p", "m")
+		_, err = c.Ask(t.Context(), "p", "m")
 		require.ErrorIs(t, err, io.EOF)
 	}
 }
@@ -197,21 +242,21 @@ func (f *failOnce) Read([]byte) (int, error) {
 	return 0, f.err
 }
 
-func TestConsoleReadsAgainAfterEndOfInput(t *testing.T) {
+func TestConsole_readsAgainAfterEndOfInput(t *testing.T) {
 	t.Parallel()
 	for before, want := range map[string]error{"": io.EOF, "ye": io.ErrUnexpectedEOF} {
 		in := strings.NewReader(before)
 		c := consoleOn(readerFunc(func(p []byte) (int, error) { return in.Read(p) }))
-		_, err := c.RequestInput(t.Context(), "p", "m")
+		_, err := c.Ask(t.Context(), "p", "m")
 		require.ErrorIs(t, err, want)
 		in = strings.NewReader("yes\n") // as a terminal goes on after ^D
-		got, err := c.RequestInput(t.Context(), "p", "m")
+		got, err := c.Ask(t.Context(), "p", "m")
 		require.NoError(t, err)
 		assert.Equal(t, "yes", got)
 	}
 }
 
-func TestConsoleBearsWithAReaderThatOftenGivesNothing(t *testing.T) {
+func TestConsole_readerThatOftenGivesNothing(t *testing.T) {
 	t.Parallel()
 	in, reads := strings.NewReader("yes\n"), 0
 	got, err := consoleOn(readerFunc(func(p []byte) (int, error) {
@@ -220,18 +265,18 @@ func TestConsoleBearsWithAReaderThatOftenGivesNothing(t *testing.T) {
 			return 0, nil
 		}
 		return in.Read(p)
-	})).RequestInput(t.Context(), "p", "m")
+	})).Ask(t.Context(), "p", "m")
 	require.NoError(t, err)
 	assert.Equal(t, "yes", got)
 }
 
-func TestConsoleContextDoneFromTheStartWritesAndReadsNothing(t *testing.T) {
+func TestConsole_contextDoneFromTheStart(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out strings.Builder
 	in := strings.NewReader("yes\n")
-	_, err := hooks.NewConsole(in, &out).RequestInput(ctx, "p", "m")
+	_, err := newConsole(in, &out).Ask(ctx, "p", "m")
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Empty(t, out.String())
 	assert.Equal(t, 4, in.Len())
@@ -250,7 +295,7 @@ func (c *quiet) Err() error {
 	return nil
 }
 
-func TestConsoleContextDoneWhenTheQuestionIsWrittenReadsNothing(t *testing.T) {
+func TestConsole_contextDoneDuringTheWrite(t *testing.T) {
 	t.Parallel()
 	ctx := &quiet{Context: t.Context()}
 	in := strings.NewReader("yes\n")
@@ -258,19 +303,19 @@ func TestConsoleContextDoneWhenTheQuestionIsWrittenReadsNothing(t *testing.T) {
 		ctx.done.Store(true)
 		return len(p), nil
 	})
-	_, err := hooks.NewConsole(in, out).RequestInput(ctx, "p", "m")
+	_, err := newConsole(in, out).Ask(ctx, "p", "m")
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, 4, in.Len())
 }
 
-func TestConsolesOnUncomparableReadersWork(t *testing.T) {
+func TestConsole_uncomparableReader(t *testing.T) {
 	t.Parallel()
-	got, err := consoleOn(readerFunc(strings.NewReader("yes\n").Read)).RequestInput(t.Context(), "p", "m")
+	got, err := consoleOn(readerFunc(strings.NewReader("yes\n").Read)).Ask(t.Context(), "p", "m")
 	require.NoError(t, err)
 	assert.Equal(t, "yes", got)
 }
 
-func TestConsoleLayout(t *testing.T) {
+func TestConsole_layout(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ prompt, message, want string }{
 		{"Run rm?", "[y/N]:", "Run rm?\n[y/N]: "},
@@ -285,27 +330,27 @@ func TestConsoleLayout(t *testing.T) {
 		{"\u009b2K \x9b2K", "gpj.\u202eexe\u2066", `\x9b2K \x9b2K` + "\n" + `gpj.\u202eexe\u2066 `},
 	} {
 		var out strings.Builder
-		_, err := hooks.NewConsole(strings.NewReader("\n"), &out).RequestInput(t.Context(), tc.prompt, tc.message)
+		_, err := newConsole(strings.NewReader("\n"), &out).Ask(t.Context(), tc.prompt, tc.message)
 		require.NoError(t, err)
 		assert.Equal(t, tc.want, out.String())
 	}
 }
 
-func TestConsoleWritesAQuestionInOneWrite(t *testing.T) {
+func TestConsole_oneWriteForAQuestion(t *testing.T) {
 	t.Parallel()
 	writes := 0
 	out := writerFunc(func(p []byte) (int, error) { writes++; return len(p), nil })
-	_, err := hooks.NewConsole(strings.NewReader("\n"), out).RequestInput(t.Context(), "p", "m")
+	_, err := newConsole(strings.NewReader("\n"), out).Ask(t.Context(), "p", "m")
 	require.NoError(t, err)
 	assert.Equal(t, 1, writes)
 }
 
-func TestConsoleStartsANewLineAfterAQuestionThatWasNotAnswered(t *testing.T) {
+func TestConsole_newLineAfterNoAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := newTyping()
 		var out strings.Builder
-		c := hooks.NewConsole(in, &out)
+		c := newConsole(in, &out)
 		cancelled(t, c)
 		for range 2 {
 			q := requestLater(t.Context(), c)
@@ -317,7 +362,7 @@ func TestConsoleStartsANewLineAfterAQuestionThatWasNotAnswered(t *testing.T) {
 	})
 }
 
-func TestConsoleWriteFailures(t *testing.T) {
+func TestConsole_writeFailures(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("tty gone")
 	for name, tc := range map[string]struct {
@@ -327,14 +372,14 @@ func TestConsoleWriteFailures(t *testing.T) {
 		"error":       {func([]byte) (int, error) { return 0, gone }, gone},
 		"short write": {func(p []byte) (int, error) { return len(p) - 1, nil }, io.ErrShortWrite},
 		"panic":       {func([]byte) (int, error) { panic(gone) }, gone},
-		"exit":        {func([]byte) (int, error) { runtime.Goexit(); return 0, nil }, hooks.ErrGoexit},
+		"exit":        {func([]byte) (int, error) { runtime.Goexit(); return 0, nil }, errExited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := strings.NewReader("yes\n")
-			c := hooks.NewConsole(in, tc.out)
+			c := newConsole(in, tc.out)
 			for range 2 {
-				got, err := c.RequestInput(t.Context(), "p", "m")
+				got, err := c.Ask(t.Context(), "p", "m")
 				require.ErrorIs(t, err, tc.want)
 				assert.Empty(t, got)
 			}
@@ -343,15 +388,15 @@ func TestConsoleWriteFailures(t *testing.T) {
 	}
 }
 
-func TestConsoleBlockedWriteEndsWithTheContext(t *testing.T) {
+func TestConsole_blockedWriteEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in := strings.NewReader("yes\n")
 		shown, out := io.Pipe()
-		c := hooks.NewConsole(in, out)
+		c := newConsole(in, out)
 		for range 2 { // the second waits for the first one's Write
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, err := c.RequestInput(ctx, "p", "m")
+			_, err := c.Ask(ctx, "p", "m")
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
@@ -359,27 +404,13 @@ func TestConsoleBlockedWriteEndsWithTheContext(t *testing.T) {
 		var text []byte
 		var wg sync.WaitGroup
 		wg.Go(func() { text, _ = io.ReadAll(shown) })
-		got, err := c.RequestInput(t.Context(), "p", "m")
+		got, err := c.Ask(t.Context(), "p", "m")
 		require.NoError(t, err)
 		assert.Equal(t, "yes", got)
 		require.NoError(t, out.Close())
 		wg.Wait()
 		assert.Equal(t, "p\nm "+"\np\nm ", string(text), "what was never begun is not written")
 	})
-}
-
-func TestNewConsoleRefusesNil(t *testing.T) {
-	t.Parallel()
-	assert.PanicsWithValue(t, "hooks: NewConsole: the reader is nil", func() { hooks.NewConsole(nil, io.Discard) })
-	assert.PanicsWithValue(t, "hooks: NewConsole: the writer is nil", func() { hooks.NewConsole(strings.NewReader(""), nil) })
-}
-
-func TestConsoleNotMadeWithNewConsoleReturnsAnError(t *testing.T) {
-	t.Parallel()
-	for _, c := range []*hooks.Console{nil, {}} {
-		_, err := c.RequestInput(t.Context(), "p", "m")
-		require.ErrorContains(t, err, "not made with NewConsole")
-	}
 }
 
 func FuzzConsoleAnswer(f *testing.F) {
@@ -391,7 +422,7 @@ func FuzzConsoleAnswer(f *testing.F) {
 		c := consoleOn(in)
 		for rest := s; ; {
 			line, after, whole := strings.Cut(rest, "\n")
-			got, err := c.RequestInput(t.Context(), "p", "m")
+			got, err := c.Ask(t.Context(), "p", "m")
 			if !whole {
 				want := io.ErrUnexpectedEOF
 				if line == "" {
@@ -409,17 +440,20 @@ func FuzzConsoleAnswer(f *testing.F) {
 	})
 }
 
-func FuzzConsoleQuestionHasNothingATerminalObeys(f *testing.F) {
+func FuzzConsoleQuestion(f *testing.F) {
 	f.Add("Run rm?", "[y/N]")
 	f.Add("\x1b[2K\r\u202e", "\x9b\u0085\r\n")
+	f.Add("می\u200cخواهم \u200d\U000e0041", "👨\u200d👩\ufe0f a\u0301\u034f\u3164")
 	f.Fuzz(func(t *testing.T, prompt, message string) {
 		var out strings.Builder
-		_, err := hooks.NewConsole(strings.NewReader("\n"), &out).RequestInput(t.Context(), prompt, message)
+		_, err := newConsole(strings.NewReader("\n"), &out).Ask(t.Context(), prompt, message)
 		require.NoError(t, err)
 		require.True(t, utf8.ValidString(out.String()))
 		for _, r := range out.String() {
-			if r != '\n' && r != '\t' {
-				require.False(t, unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r), "%q", r)
+			switch {
+			case r == '\n', r == '\t', unicode.In(r, joiners, unicode.Variation_Selector):
+			default:
+				require.True(t, unicode.IsGraphic(r), "%q", r)
 			}
 		}
 	})
