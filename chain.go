@@ -1,27 +1,25 @@
 package hooks
 
+// One registry at one point: the order of its hooks, how they are kept while
+// they come and go, and the index by tool name.
+
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
+
+	"github.com/loophooks/hooks/internal/toolname"
 )
 
-// compare orders hooks as a chain runs them: guards last, then by priority,
-// then by registration.
+// compare orders hooks as a chain runs them: guards behind hooks and watches
+// behind both, then by priority, then by registration.
 func compare(a, b *hook) int {
-	switch {
-	case a.guard != b.guard:
-		if b.guard {
-			return -1
-		}
-		return 1
-	case a.priority != b.priority:
-		return cmp.Compare(b.priority, a.priority)
-	}
-	return cmp.Compare(a.reg.seq, b.reg.seq)
+	return cmp.Or(
+		cmp.Compare(a.reg.kind.rank(), b.reg.kind.rank()),
+		cmp.Compare(b.reg.priority, a.reg.priority),
+		cmp.Compare(a.reg.seq, b.reg.seq))
 }
 
 // pageSize is how many hooks a removal has to copy, at most, beside the list of
@@ -29,7 +27,7 @@ func compare(a, b *hook) int {
 const pageSize = 256
 
 // chain is what one registry runs at one point. It never changes once it is
-// published; a nil chain is an empty one.
+// published, but for spent; a nil chain is an empty one.
 type chain struct {
 	// The hooks in the order of registration: full pages and the last one.
 	// Registering appends, and so shares the arrays of older chains, whose
@@ -38,32 +36,38 @@ type chain struct {
 	pages [][]*hook
 	last  []*hook
 
-	// The rest is made from that by the first who needs it, so that registering
-	// many hooks one by one costs little.
-	mu     sync.Mutex // held while it is made
-	made   atomic.Bool
-	hooks  []*hook // in running order
-	main   lane    // hooks that aren't guards
-	guards lane
-	direct bool // no guards, and no hook must be asked before it runs
+	spent int // hooks that were used up and are still here; protected by the registry's mu
+
+	// The fields below are built from these by the first dispatch, so that
+	// registering many hooks one by one costs little.
+	mu      sync.Mutex // held while they are built
+	made    atomic.Bool
+	hooks   []*hook // in running order
+	main    lane    // hooks that neither decide nor watch
+	guards  lane
+	watches lane
+
+	// direct says that no hook must be asked before it runs and nobody
+	// watches: then all is every function, guards last.
+	direct bool
+	all    any
 }
 
-// registered yields the hooks in the order of registration.
-func (ch *chain) registered() iter.Seq[*hook] {
-	return func(yield func(*hook) bool) {
-		for _, page := range ch.pages {
-			for _, h := range page {
-				if !yield(h) {
-					return
-				}
-			}
-		}
-		for _, h := range ch.last {
-			if !yield(h) {
-				return
-			}
-		}
+// registered returns the hooks in the order of registration.
+func (ch *chain) registered() []*hook {
+	if ch == nil {
+		return nil
 	}
+	return append(slices.Concat(ch.pages...), ch.last...)
+}
+
+// inOrder returns the hooks in running order.
+func (ch *chain) inOrder() []*hook {
+	hooks := ch.registered()
+	if !slices.IsSortedFunc(hooks, compare) {
+		slices.SortFunc(hooks, compare)
+	}
+	return hooks
 }
 
 // with returns the chain with h added, which was registered last.
@@ -72,32 +76,26 @@ func (ch *chain) with(h *hook) *chain {
 	case ch == nil:
 		return &chain{last: []*hook{h}}
 	case len(ch.last) >= pageSize:
-		return &chain{pages: append(ch.pages, ch.last), last: []*hook{h}}
+		return &chain{pages: append(ch.pages, ch.last), last: []*hook{h}, spent: ch.spent}
 	}
-	return &chain{pages: ch.pages, last: append(ch.last, h)}
+	return &chain{pages: ch.pages, last: append(ch.last, h), spent: ch.spent}
 }
 
-// without returns the chain with the hook of reg left out, nil if none is
-// left. It shares no array with ch that holds the hook, so that its function can
-// be collected.
+// without returns the chain with the hook of reg left out, nil if none is left
+// that may run. It shares no array with ch that holds the hook, so that its
+// function can be collected. The hook is in the chain: the registry has checked.
 func (ch *chain) without(reg *Registration) *chain {
-	if ch == nil {
-		return nil
-	}
-	next := &chain{pages: slices.Clone(ch.pages), last: ch.last}
+	next := &chain{pages: slices.Clone(ch.pages), last: ch.last, spent: ch.spent}
 	if len(ch.last) > 0 && ch.last[0].reg.seq <= reg.seq {
 		next.last = leaveOut(ch.last, reg)
 	} else {
 		i := sort.Search(len(ch.pages), func(i int) bool { return ch.pages[i][0].reg.seq > reg.seq }) - 1
-		if i < 0 {
-			return ch
-		}
 		if next.pages[i] = leaveOut(ch.pages[i], reg); len(next.pages[i]) == 0 {
 			next.pages = slices.Delete(next.pages, i, i+1)
 		}
 		next.last = slices.Clone(ch.last)
 	}
-	if len(next.pages) == 0 && len(next.last) == 0 {
+	if next.size() == next.spent {
 		return nil
 	}
 	return next
@@ -105,92 +103,118 @@ func (ch *chain) without(reg *Registration) *chain {
 
 // leaveOut returns a copy of page without the hook of reg.
 func leaveOut(page []*hook, reg *Registration) []*hook {
-	i := slices.IndexFunc(page, func(h *hook) bool { return h.reg == reg })
-	if i < 0 {
-		return slices.Clone(page)
-	}
-	return slices.Concat(page[:i], page[i+1:])
+	return slices.DeleteFunc(slices.Clone(page), func(h *hook) bool { return h.reg == reg })
 }
 
-// prepared returns ch with all that is made from what was registered.
-func (ch *chain) prepared(p *point) *chain {
+func (ch *chain) size() int {
+	n := len(ch.last)
+	for _, page := range ch.pages {
+		n += len(page)
+	}
+	return n
+}
+
+// spend counts one more hook that was used up, and says whether half of the
+// chain is.
+func (ch *chain) spend() bool {
+	ch.spent++
+	return 2*ch.spent >= ch.size()
+}
+
+// compacted returns the chain without the hooks that were used up, nil if none
+// is left.
+func (ch *chain) compacted() *chain {
+	left := slices.DeleteFunc(ch.registered(), func(h *hook) bool { return h.used.Load() && h.reg.owner.Load() == nil })
+	if len(left) == 0 {
+		return nil
+	}
+	next := &chain{}
+	for len(left) > pageSize {
+		next.pages = append(next.pages, slices.Clone(left[:pageSize]))
+		left = left[pageSize:]
+	}
+	next.last = slices.Clone(left)
+	return next
+}
+
+// prepared returns ch with all that is built from what was registered.
+func (ch *chain) prepared(compile func([]*hook) any) *chain {
 	if !ch.made.Load() {
-		ch.make(p)
+		ch.build(compile)
 	}
 	return ch
 }
 
-func (ch *chain) make(p *point) {
+func (ch *chain) build(compile func([]*hook) any) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	if ch.made.Load() {
 		return
 	}
-	ch.hooks = slices.Collect(ch.registered())
-	if !slices.IsSortedFunc(ch.hooks, compare) {
-		slices.SortFunc(ch.hooks, compare)
+	ch.hooks = ch.inOrder()
+	guards := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].reg.kind.rank() >= KindGuard.rank() })
+	watches := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].reg.kind.rank() >= KindWatch.rank() })
+	ch.main.build(ch.hooks[:guards], compile)
+	ch.guards.build(ch.hooks[guards:watches], compile)
+	ch.watches.build(ch.hooks[watches:], func([]*hook) any { return nil })
+	ch.direct = watches == len(ch.hooks) && ch.main.plain() && ch.guards.plain()
+	if ch.direct {
+		ch.all = compile(ch.hooks)
 	}
-	guards := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].guard })
-	ch.main.make(p, ch.hooks[:guards])
-	ch.guards.make(p, ch.hooks[guards:])
-	ch.direct = guards == len(ch.hooks) && !ch.main.picky
 	ch.made.Store(true)
 }
 
-// lane is the hooks of a chain that are guards, or those that aren't, grouped
-// so that a dispatch touches only those that its tool concerns.
+// lane is the hooks of a chain that are of one rank, grouped so that a dispatch
+// touches only those that its tool concerns.
 type lane struct {
-	hooks []*hook // by group: always, patterns, then one per tool name
+	hooks []*hook // by group: always, patterns, then one for each group of the index
 	order []int32 // the place of hooks[i] in the running order
-	fns   any     // []Func[C], the functions of hooks
+	fns   any     // []Func[C], the functions of hooks; nil for watches
 
 	always   span            // hooks with no tool filter
 	patterns span            // hooks whose tool filter holds a pattern
-	byTool   map[string]span // hooks of each tool, by each form of its name that is known beforehand
+	index    *toolname.Index // of all names that hooks without a pattern filter by
+	byGroup  []span          // the hooks of each group of index
 
-	byName bool // some hook filters by tool
-	picky  bool // some hook must be asked before it runs: a role filter, a pattern, WithOnce
+	filtersTools bool // some hook filters by tool
+	picky        bool // some hook must be asked before it runs: a role filter, a pattern, WithOnce
 }
+
+// plain says that every hook of the lane runs at every dispatch.
+func (l *lane) plain() bool { return !l.filtersTools && !l.picky }
 
 // span is a group of a lane's hooks, in running order.
 type span struct{ lo, hi int32 }
 
 func (s span) empty() bool { return s.lo == s.hi }
 
-func (l *lane) make(p *point, hooks []*hook) {
+func (l *lane) build(hooks []*hook, compile func([]*hook) any) {
 	var always, patterns []int32
-	groups := make(map[string][]int32) // by the name that all members share
-	var names []string                 // the keys of groups, in order of appearance
-	keys := make(map[string]string)    // each known form of a name, to its group
-	total := 0
+	var names []string                // each name once
+	members := make(map[string]int32) // the place of a name in names
+	var byName [][]int32              // the hooks that filter by it
 	for i, h := range hooks {
 		at := int32(i)
-		l.picky = l.picky || h.byAgent || h.once
+		l.picky = l.picky || h.hasAgents || h.once
 		switch {
 		case h.tools == nil:
 			always = append(always, at)
-		case h.tools.patterned:
+		case len(h.tools.Patterns()) > 0:
 			patterns = append(patterns, at)
-			l.byName, l.picky = true, true
+			l.filtersTools, l.picky = true, true
 		default:
-			l.byName = true
-			for _, n := range h.tools.parsed {
-				group := n.key()
-				members, known := groups[group]
+			l.filtersTools = true
+			for _, n := range h.tools.Names() {
+				place, known := members[n]
 				if !known {
-					names = append(names, group)
+					place = int32(len(names))
+					members[n] = place
+					names, byName = append(names, n), append(byName, nil)
 				}
-				// Two spellings of one name in one filter make one member.
-				if k := len(members); k == 0 || members[k-1] != at {
-					groups[group] = append(members, at)
-					total++
-				}
-				keys[n.raw], keys[group] = group, group
+				byName[place] = append(byName[place], at)
 			}
 		}
 	}
-	total += len(always) + len(patterns)
-	l.hooks, l.order = make([]*hook, 0, total), make([]int32, 0, total)
 	place := func(members []int32) span {
 		lo := int32(len(l.hooks))
 		for _, at := range members {
@@ -200,14 +224,32 @@ func (l *lane) make(p *point, hooks []*hook) {
 	}
 	l.always, l.patterns = place(always), place(patterns)
 	if len(names) > 0 {
-		spans := make(map[string]span, len(names))
-		for _, n := range names {
-			spans[n] = place(groups[n])
-		}
-		l.byTool = make(map[string]span, len(keys))
-		for form, group := range keys {
-			l.byTool[form] = spans[group]
+		l.index = toolname.NewIndex(names)
+		groups := l.index.Groups()
+		l.byGroup = make([]span, len(groups))
+		for g, group := range groups {
+			var concerned []int32
+			for _, name := range group {
+				concerned = append(concerned, byName[name]...)
+			}
+			slices.Sort(concerned)
+			l.byGroup[g] = place(slices.Compact(concerned))
 		}
 	}
-	l.fns = p.compile(l.hooks)
+	l.fns = compile(l.hooks)
+}
+
+// named returns the hooks of the lane that name the tool, in one or two spans.
+func (l *lane) named(n *toolname.Name) (first, second span) {
+	if l.index == nil || n.Raw() == "" {
+		return first, second
+	}
+	a, b := l.index.Find(n)
+	if a >= 0 {
+		first = l.byGroup[a]
+	}
+	if b >= 0 {
+		second = l.byGroup[b]
+	}
+	return first, second
 }

@@ -1,5 +1,8 @@
 package hooks
 
+// Who acts, and the contexts of executions and steps. The one ctx node of the
+// package stands here too, since it carries the Caller.
+
 import (
 	"context"
 	"maps"
@@ -9,20 +12,99 @@ import (
 	"github.com/loophooks/hooks/internal/shallow"
 )
 
+// InterceptionPoint is the name of a place in a loop where hooks run, and the
+// key of a registry: "pre_tool_call".
+type InterceptionPoint string
+
+// Name returns p itself, so that a bare name can be given wherever an
+// [AnyPoint] is taken.
+func (p InterceptionPoint) Name() InterceptionPoint { return p }
+
+// nonNil returns ctx, or context.Background if ctx is nil.
+func nonNil(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
+// frame is the ctx node of this package. It holds everything that the nodes of
+// this package around it hold, so that a dispatch and a seam look once.
+type frame struct {
+	context.Context
+	scopes []*Registry // the active registries but the default one, from the outermost in
+	caller *Caller     // nil if nobody said who calls; never written
+	run    *run        // the execution around, nil outside of one
+	nest   *nest       // the hooks that ctx comes from, nil for none
+}
+
+// framed is set, for good, when a ctx first carries a frame.
+var framed atomic.Bool
+
+type ctxKey struct{ name string }
+
+// frameKey is a pointer, since pointers compare faster than values behind an
+// interface do.
+var frameKey = &ctxKey{"frame"}
+
+func (f *frame) Value(key any) any {
+	if k, ok := key.(*ctxKey); ok && k == frameKey {
+		return f
+	}
+	return f.Context.Value(key)
+}
+
+// frameOf returns the innermost frame of ctx, nil for none.
+func frameOf(ctx context.Context) *frame {
+	if f, ok := ctx.(*frame); ok {
+		return f
+	}
+	if ctx == nil || !framed.Load() {
+		return nil
+	}
+	f, _ := ctx.Value(frameKey).(*frame)
+	return f
+}
+
+// newFrame returns a frame over ctx that holds what outer, the innermost frame
+// of ctx, does.
+func newFrame(ctx context.Context, outer *frame) frame {
+	if !framed.Load() {
+		framed.Store(true)
+	}
+	f := frame{Context: ctx}
+	if outer != nil {
+		f.scopes, f.caller, f.run, f.nest = outer.scopes, outer.caller, outer.run, outer.nest
+	}
+	return f
+}
+
+func (f *frame) activeScopes() []*Registry {
+	if f == nil {
+		return nil
+	}
+	return f.scopes
+}
+
 // Caller says on whose behalf something is done. It is embedded in every
 // context, is plain data and may be copied; all of it may be unset. The `any`
 // fields are the framework's own objects, for hooks that know them.
 //
-// The seams fill what is unset from ctx. So an execution inside another one's
-// body has the RunID of the outer one unless it brings its own: a hook that
-// forgets what it kept for a run at [ExecutionEnd] must expect nested ones.
+// The seams fill what is unset from ctx. Inside an execution the three run IDs
+// tell where in a tree of agents a call belongs: RunID is the execution's own,
+// ParentRunID that of the execution around it, and RootRunID that of the
+// outermost one. ParentRunID and RootRunID are always the execution's,
+// whatever a Caller in ctx says; see [RunExecution] for how they come about.
 type Caller struct {
-	RunID     string
-	AgentRole string
-	Agent     any
-	Task      any
-	Crew      any
-	Flow      any
+	RunID       string
+	ParentRunID string
+	RootRunID   string
+	Tenant      string
+	AgentRole   string
+	Agent       any
+	Task        any
+	Crew        any
+	Flow        any
 }
 
 // AgentRoleName returns AgentRole. It is what [WithAgents] looks at.
@@ -30,58 +112,133 @@ func (c Caller) AgentRoleName() string { return c.AgentRole }
 
 func (c *Caller) hookCaller() *Caller { return c }
 
-// callers is set, for good, when a ctx first carries a Caller.
-var callers atomic.Bool
+// sameAs reports whether c and other say the same of everything.
+func (c *Caller) sameAs(other *Caller) bool {
+	return c.RunID == other.RunID && c.ParentRunID == other.ParentRunID && c.RootRunID == other.RootRunID &&
+		c.Tenant == other.Tenant && c.AgentRole == other.AgentRole &&
+		shallow.Identical(c.Agent, other.Agent) && shallow.Identical(c.Task, other.Task) &&
+		shallow.Identical(c.Crew, other.Crew) && shallow.Identical(c.Flow, other.Flow)
+}
+
+// texts returns the fields that are strings, in an order that filled relies on.
+func (c *Caller) texts() [5]*string {
+	return [5]*string{&c.RunID, &c.ParentRunID, &c.RootRunID, &c.Tenant, &c.AgentRole}
+}
+
+// objects returns the other fields, likewise.
+func (c *Caller) objects() [4]*any { return [4]*any{&c.Agent, &c.Task, &c.Crew, &c.Flow} }
+
+const (
+	parentField = 1 << 1 // the places in texts
+	rootField   = 1 << 2
+)
+
+// filled is what a seam put into the Caller of a context: the next use may be
+// on behalf of somebody else. Bits count through texts, then through objects.
+type filled struct {
+	from   *Caller
+	fields uint16
+	root   string // RootRunID, where it was set to RunID
+}
+
+// fill sets what is unset in c from outer, and the fields of must in any case.
+func (c *Caller) fill(outer *Caller, must uint16) filled {
+	f := filled{from: outer}
+	bit := uint16(1)
+	own, theirs := c.texts(), outer.texts()
+	for i, s := range own {
+		if *theirs[i] != "" && *s == "" || must&bit != 0 && *s != *theirs[i] {
+			*s = *theirs[i]
+			f.fields |= bit
+		}
+		bit <<= 1
+	}
+	mine, other := c.objects(), outer.objects()
+	for i, a := range mine {
+		if *a == nil && *other[i] != nil {
+			*a = *other[i]
+			f.fields |= bit
+		}
+		bit <<= 1
+	}
+	return f
+}
+
+// takeBack unsets what fill set, as far as nobody has changed it since.
+func (c *Caller) takeBack(f filled) {
+	if f.root != "" && c.RootRunID == f.root {
+		c.RootRunID = ""
+	}
+	if f.fields == 0 {
+		return
+	}
+	bit := uint16(1)
+	own, theirs := c.texts(), f.from.texts()
+	for i, s := range own {
+		if f.fields&bit != 0 && *s == *theirs[i] {
+			*s = ""
+		}
+		bit <<= 1
+	}
+	mine, other := c.objects(), f.from.objects()
+	for i, a := range mine {
+		if f.fields&bit != 0 && shallow.Identical(*a, *other[i]) {
+			*a = nil
+		}
+		bit <<= 1
+	}
+}
+
+// fillFrom fills what is unset in c from the ctx that outer is the frame of, and
+// takes back first what an earlier use of the context, whose Values are given,
+// was filled with. Inside an execution the fields of must are filled in any
+// case.
+func (c *Caller) fillFrom(outer *frame, values *Values, must uint16) {
+	if values != nil && (values.filled.fields != 0 || values.filled.root != "") {
+		c.takeBack(values.filled)
+		values.filled = filled{}
+	}
+	var f filled
+	if outer != nil && outer.caller != nil {
+		if outer.run == nil {
+			must = 0
+		}
+		f = c.fill(outer.caller, must)
+	}
+	if c.RootRunID == "" && c.RunID != "" {
+		c.RootRunID, f.root = c.RunID, c.RunID
+	}
+	if values != nil && (f.fields != 0 || f.root != "") {
+		values.filled = f
+	}
+}
 
 // WithCaller returns a ctx that carries c: the seams opened under it fill with
 // it what is unset in their own Caller. [RunExecution] and [RunStep] do so for
-// their bodies.
+// their bodies. Where c leaves Tenant or RootRunID unset, those of ctx stay;
+// inside an execution its ParentRunID and RootRunID stay whatever c says, and
+// its RunID where c has none.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	callers.Store(true)
-	return context.WithValue(nonNil(ctx), callerKey, &c)
+	ctx = nonNil(ctx)
+	return withCaller(ctx, frameOf(ctx), c)
 }
 
-// CallerFrom returns the Caller that ctx carries, the zero one if none.
-func CallerFrom(ctx context.Context) Caller {
-	if ctx == nil || !callers.Load() {
-		return Caller{}
+func withCaller(ctx context.Context, outer *frame, c Caller) *frame {
+	f := newFrame(ctx, outer)
+	if f.caller != nil {
+		fillString(&c.Tenant, f.caller.Tenant)
+		fillString(&c.RootRunID, f.caller.RootRunID)
 	}
-	if c, ok := ctx.Value(callerKey).(*Caller); ok {
-		return *c
+	if f.run != nil {
+		fillString(&c.RunID, f.run.id)
+		c.ParentRunID, c.RootRunID = f.run.parent, f.run.root
 	}
-	return Caller{}
-}
-
-// except returns what of c differs from other.
-func (c Caller) except(other Caller) Caller {
-	if c.RunID == other.RunID {
-		c.RunID = ""
-	}
-	if c.AgentRole == other.AgentRole {
-		c.AgentRole = ""
-	}
-	c.Agent = exceptAny(c.Agent, other.Agent)
-	c.Task = exceptAny(c.Task, other.Task)
-	c.Crew = exceptAny(c.Crew, other.Crew)
-	c.Flow = exceptAny(c.Flow, other.Flow)
-	return c
-}
-
-func exceptAny(a, other any) any {
-	if shallow.Identical(a, other) {
-		return nil
-	}
-	return a
-}
-
-// fill sets what is unset in c from outer.
-func (c *Caller) fill(outer Caller) {
-	fillString(&c.RunID, outer.RunID)
-	fillString(&c.AgentRole, outer.AgentRole)
-	fillAny(&c.Agent, outer.Agent)
-	fillAny(&c.Task, outer.Task)
-	fillAny(&c.Crew, outer.Crew)
-	fillAny(&c.Flow, outer.Flow)
+	node := struct {
+		frame
+		caller Caller
+	}{f, c}
+	node.frame.caller = &node.caller
+	return &node.frame
 }
 
 func fillString(s *string, outer string) {
@@ -90,28 +247,32 @@ func fillString(s *string, outer string) {
 	}
 }
 
-func fillAny(a *any, outer any) {
-	if *a == nil {
-		*a = outer
+// CallerFrom returns the Caller that ctx carries, the zero one if none.
+func CallerFrom(ctx context.Context) Caller {
+	if f := frameOf(ctx); f != nil && f.caller != nil {
+		return *f.caller
 	}
-}
-
-func (c *Caller) unset() bool {
-	return c.RunID == "" && c.AgentRole == "" && c.Agent == nil && c.Task == nil && c.Crew == nil && c.Flow == nil
+	return Caller{}
 }
 
 // Values lets a pre hook leave something for the post hook of the same call,
 // such as a start time, without putting it into what the tool or model gets.
-// Every context embeds one; it belongs to that one call. The zero Values is
-// ready to use, and its methods are safe for concurrent use.
+// Every context embeds one; it belongs to that one call. What a hook puts is
+// gone when the next use of the context begins; what the loop puts between two
+// uses is there in the next. The zero Values is ready to use, and its methods
+// are safe for concurrent use. What is to last for a run is kept in a [RunVar].
 type Values struct {
-	mu   sync.Mutex
-	now  map[any]any
-	past map[any]any // left by a use that has ended; gone when the next begins
+	mu      sync.Mutex
+	touched atomic.Bool // something was put since the Values was last empty
+	firing  int         // points that fire now; protected by mu
+	kept    map[any]any // put while no point fired; protected by mu
+	used    map[any]any // put by hooks of this use; protected by mu
+	past    map[any]any // of a use that has ended, until the next begins; protected by mu
 
-	// filled is what a seam filled into the Caller beside the Values: the next
-	// use may be on behalf of somebody else. It belongs to the seam.
-	filled Caller
+	// What follows belongs to the seam that the context is in.
+	filled  filled
+	open    bool // a use has begun and not ended
+	running int  // bodies of Run forms that run: a use that begins now is inside another
 }
 
 // Put sets the value of key, which must be comparable. Use a key of a type of
@@ -119,45 +280,104 @@ type Values struct {
 func (v *Values) Put(key, value any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.now == nil {
-		v.now = make(map[any]any)
+	v.touched.Store(true)
+	m := &v.kept
+	if v.firing > 0 {
+		m = &v.used
+		delete(v.kept, key)
 	}
-	v.now[key] = value
+	if *m == nil {
+		*m = make(map[any]any)
+	}
+	(*m)[key] = value
 }
 
 // Get returns the value of key and whether it was put.
 func (v *Values) Get(key any) (any, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if value, ok := v.now[key]; ok {
-		return value, true
+	for _, m := range [...]map[any]any{v.kept, v.used, v.past} {
+		if value, ok := m[key]; ok {
+			return value, true
+		}
 	}
-	value, ok := v.past[key]
-	return value, ok
+	return nil, false
 }
 
 func (v *Values) hookValues() *Values { return v }
 
-// beginUse forgets what an earlier use left, but not what was put since.
+// beginUse forgets what an earlier use left, but not what was put since. A use
+// that never ended is over, unless this one is inside its body.
 func (v *Values) beginUse() {
+	abandoned := v.open && v.running == 0
+	v.open = true
+	if !v.touched.Load() {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.past = nil
+	if abandoned {
+		v.used, v.firing = nil, 0
+	}
 }
 
 // endUse leaves the values readable until the next use begins.
 func (v *Values) endUse() {
+	v.open = v.running > 0
+	if !v.touched.Load() || v.open {
+		return
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.past == nil {
-		v.past = v.now
+		v.past = v.kept
 	} else {
-		maps.Copy(v.past, v.now)
+		maps.Copy(v.past, v.kept)
 	}
-	v.now = nil
+	if v.past == nil {
+		v.past = v.used
+	} else {
+		maps.Copy(v.past, v.used)
+	}
+	v.kept, v.used = nil, nil
 }
 
-// Status is how far an [Execution] has come.
+// fire says that a point begins to fire, or has fired: what is put meanwhile
+// belongs to the use.
+func (v *Values) fire(by int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.firing = max(0, v.firing+by)
+}
+
+// copyOf returns the values as they are, for somebody who may keep them.
+func (v *Values) copyOf() map[any]any {
+	if !v.touched.Load() {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := maps.Clone(v.past)
+	for _, m := range [...]map[any]any{v.used, v.kept} {
+		if all == nil {
+			all = maps.Clone(m)
+		} else {
+			maps.Copy(all, m)
+		}
+	}
+	return all
+}
+
+// show makes v hold values that somebody else collected.
+func (v *Values) show(values map[any]any) {
+	if values != nil {
+		v.kept = values
+		v.touched.Store(true)
+	}
+}
+
+// Status is how far an [Execution] has come. More may be added.
 type Status string
 
 // The states of an execution.
@@ -172,26 +392,31 @@ const (
 type Execution struct {
 	Caller
 	Values
-	Inputs map[string]any // never nil for a hook
+	Inputs map[string]any // never nil for a hook, and not the map that the framework gave
 	Output any            // the final result; nil when the execution failed
 	Status Status
 	Err    error // why it failed
+
+	inputs     ownMap
+	given, set runIDs // as the framework gave them, and as the seam set them
 }
 
-func (x *Execution) ready(InterceptionPoint) inputs { return &x.Inputs }
+func (x *Execution) ready(side) inputMap { return &x.Inputs }
 
-func (x *Execution) payload(p InterceptionPoint, s *snapshot) {
-	switch p {
-	case ExecutionStart.p.name, Input.p.name:
+// detach gives hooks a map that isn't the framework's.
+func (x *Execution) detach(at side) { x.inputs.detach(&x.Inputs, at) }
+
+func (x *Execution) payload(at side) (s snapshot) {
+	if at != after {
 		s.input = x.Inputs
-	case Output.p.name, ExecutionEnd.p.name:
-		s.output = x.Output
-	default:
-		s.input, s.output = x.Inputs, x.Output
 	}
+	if at != before {
+		s.output = x.Output
+	}
+	return s
 }
 
-// StepKind says what a [Step] is.
+// StepKind says what a [Step] is. A framework may have kinds of its own.
 type StepKind string
 
 // The kinds of steps.
@@ -221,37 +446,26 @@ type Step struct {
 	Err    error // why it failed
 }
 
-func (s *Step) payload(p InterceptionPoint, snap *snapshot) {
-	if p != PostStep.p.name {
+func (s *Step) payload(at side) (snap snapshot) {
+	if at != after {
 		snap.intake = s.Input
 	}
-	if p != PreStep.p.name {
+	if at != before {
 		snap.output = s.Output
 	}
+	return snap
 }
 
-// InterceptionPoint is the name of a place in a loop where hooks run, and the
-// key of a registry: "pre_tool_call".
-type InterceptionPoint string
+// hookCopy returns a copy that somebody else may keep.
+func (x *Execution) hookCopy() *Execution {
+	c := &Execution{Caller: x.Caller, Inputs: maps.Clone(x.Inputs), Output: shallow.Clone(x.Output), Status: x.Status, Err: x.Err}
+	c.show(x.Values.copyOf())
+	return c
+}
 
-// Name returns p itself, so that a bare name can be given wherever an
-// [AnyPoint] is taken.
-func (p InterceptionPoint) Name() InterceptionPoint { return p }
-
-// ctxKey is the type of this package's context keys. Pointers compare faster
-// than values behind an interface do.
-type ctxKey struct{ name string }
-
-var (
-	scopesKey = &ctxKey{"scopes"}
-	nestKey   = &ctxKey{"nest"}
-	callerKey = &ctxKey{"caller"}
-)
-
-// nonNil spares hooks a nil ctx, on which every method panics.
-func nonNil(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return ctx
+// hookCopy returns a copy that somebody else may keep.
+func (s *Step) hookCopy() *Step {
+	c := &Step{Caller: s.Caller, Kind: s.Kind, Name: s.Name, Input: shallow.Clone(s.Input), Output: shallow.Clone(s.Output), Err: s.Err}
+	c.show(s.Values.copyOf())
+	return c
 }

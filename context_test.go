@@ -214,6 +214,7 @@ func TestCaller_fillsWhatIsUnset(t *testing.T) {
 			seen := 0
 			d.onPre(scope, func(_ context.Context, c seamContext) error { seen++; assert.Equal(t, tc.want, *c.who()); return nil })
 			d.onPost(scope, func(_ context.Context, c seamContext) error { seen++; assert.Equal(t, tc.want, *c.who()); return nil })
+			tc.want.RootRunID = tc.want.RunID // nobody said of which root
 			c := d.fresh()
 			*c.who() = tc.own
 			require.NoError(t, d.run(hooks.WithScope(ctx, scope), c, seamProceed))
@@ -233,6 +234,11 @@ func TestCallerFrom_isZeroWithoutOne(t *testing.T) {
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
 		c := d.fresh()
 		require.NoError(t, d.run(ctx, c, seamProceed))
+		if _, run := c.(seamExecution); run {
+			assert.NotEmpty(t, c.who().RunID, "every execution has one")
+			assert.Equal(t, hooks.Caller{RunID: c.who().RunID, RootRunID: c.who().RunID}, *c.who())
+			return
+		}
 		assert.Zero(t, *c.who())
 	})
 }
@@ -250,12 +256,12 @@ func TestCaller_reachesWhatTheBodyStarts(t *testing.T) {
 	require.NoError(t, hooks.RunExecution(ctx, x, func(ctx context.Context, _ *hooks.Execution) error {
 		s := &hooks.Step{Caller: hooks.Caller{AgentRole: "Writer", Task: "draft"}}
 		err := hooks.RunStep(ctx, s, func(ctx context.Context, _ *hooks.Step) error { return tool(ctx) })
-		assert.Equal(t, hooks.Caller{RunID: "run-1", AgentRole: "Writer", Task: "draft"}, s.Caller)
+		assert.Equal(t, hooks.Caller{RunID: "run-1", RootRunID: "run-1", AgentRole: "Writer", Task: "draft"}, s.Caller)
 		return errors.Join(err, tool(ctx))
 	}))
 	assert.Equal(t, []hooks.Caller{
-		{RunID: "run-1", AgentRole: "Writer", Task: "draft"},
-		{RunID: "run-1", AgentRole: "Manager"},
+		{RunID: "run-1", RootRunID: "run-1", AgentRole: "Writer", Task: "draft"},
+		{RunID: "run-1", RootRunID: "run-1", AgentRole: "Manager"},
 	}, seen)
 	assert.Zero(t, hooks.CallerFrom(ctx), "what is under the body stays there")
 }
@@ -271,7 +277,7 @@ func TestCaller_setByAHookReachesTheBody(t *testing.T) {
 		assert.Equal(t, "run-7", hooks.CallerFrom(ctx).RunID)
 		return hooks.RunStep(ctx, &hooks.Step{}, func(ctx context.Context, _ *hooks.Step) error {
 			bodies++
-			assert.Equal(t, hooks.Caller{RunID: "run-7", AgentRole: "Writer"}, hooks.CallerFrom(ctx))
+			assert.Equal(t, hooks.Caller{RunID: "run-7", RootRunID: "run-7", AgentRole: "Writer"}, hooks.CallerFrom(ctx))
 			return nil
 		})
 	}))

@@ -1,5 +1,8 @@
 package hooks
 
+// The errors of the library as values: what a hook returns to stop something,
+// and what a failure leaves. How they are found and judged is in failure.go.
+
 import (
 	"encoding/json"
 	"errors"
@@ -63,10 +66,26 @@ func (e *HookAborted) PublicText() string {
 	return e.Reason
 }
 
+// MarshalJSON writes the abort without Err, which can hold what no log or model
+// should see.
+func (e HookAborted) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Reason  string            `json:",omitempty"`
+		Message string            `json:",omitempty"`
+		Source  string            `json:",omitempty"`
+		StopRun bool              `json:",omitempty"`
+		Point   InterceptionPoint `json:",omitempty"`
+	}{e.Reason, e.Message, e.Source, e.StopRun, e.Point})
+}
+
 // Abort returns the error by which a hook stops what it hooks, for the reason
 // given. A model reads the reason: one that says what to do instead gets a
 // better next call than a bare refusal.
 func Abort(reason string) error { return &HookAborted{Reason: reason} }
+
+// AbortRun is [Abort] for a whole run: at the tool points too, the run ends
+// with it.
+func AbortRun(reason string) error { return &HookAborted{Reason: reason, StopRun: true} }
 
 // PanicError is a recovered panic of a hook or of a tool.
 type PanicError struct {
@@ -81,7 +100,7 @@ func (e *PanicError) Error() string {
 }
 
 // MarshalJSON gives the text of Error, for exporters that write events as JSON:
-// the value must not get there by a side door.
+// so that the value stays out of JSON too.
 func (e *PanicError) MarshalJSON() ([]byte, error) { return json.Marshal(e.Error()) }
 
 // Unwrap returns the value if it is an error.
@@ -94,6 +113,11 @@ var (
 	// ErrGoexit stands for a hook or a body that ended its goroutine with
 	// [runtime.Goexit], as the FailNow of a test does.
 	ErrGoexit = errors.New("hooks: the goroutine was ended by runtime.Goexit")
+
+	// ErrNoTool is what the body of a tool call returns, bare or wrapped, for a
+	// name that the loop has no tool for: the model is told so, and the call
+	// counts as not run.
+	ErrNoTool = errors.New("hooks: there is no such tool")
 
 	// ErrTooDeep is why a nest of seams failed: hooks opened the seams that
 	// they hook, more than 16 deep. Test for it with [errors.Is].

@@ -1,5 +1,7 @@
 package hooks
 
+// What observers are told of a dispatch.
+
 import (
 	"encoding/json"
 	"time"
@@ -7,7 +9,8 @@ import (
 	"github.com/loophooks/hooks/internal/errtree"
 )
 
-// Outcome is what came of a dispatch or of one hook in it.
+// Outcome is what came of a dispatch or of one hook in it. More may be added:
+// treat one that you don't know as OutcomeProceeded.
 type Outcome string
 
 // The outcomes of a dispatch, and of a hook.
@@ -18,24 +21,28 @@ const (
 	OutcomeFailed    Outcome = "failed"    // of a hook only: it failed and was passed over
 )
 
-// HookDispatchedEvent tells of one dispatch that ran at least one hook. What
-// it holds is shared by all observers and must not be changed. It holds no
-// payload; AbortReason and the Err of a hook are the hook author's own words.
+// HookDispatchedEvent tells of one dispatch that ran at least one hook, guard
+// or watch. What it holds is shared by all observers and must not be changed. It
+// holds no payload; AbortReason and the Err of a hook are the hook author's own
+// words. Fields may be added.
 type HookDispatchedEvent struct {
 	Point       InterceptionPoint
-	Outcome     Outcome
-	HookCount   int           // hooks that ran
+	Outcome     Outcome       // what hooks and guards made of it; watches don't count
+	HookCount   int           // how many ran: len(Hooks)
 	Duration    time.Duration // of the whole dispatch
 	AbortReason string
 	AbortSource string
-	Hooks       []HookRun // each hook that ran, in order
+	Hooks       []HookRun // each that ran, in order: hooks, guards, watches
 	RunID       string
+	ParentRunID string
+	RootRunID   string
+	Tenant      string
 	AgentRole   string
 	ToolName    string
 	ToolCallID  string
 }
 
-// HookRun tells of one hook in a dispatch.
+// HookRun tells of one hook in a dispatch. Fields may be added.
 type HookRun struct {
 	Name     string        // as of [Registration.Name]
 	Outcome  Outcome       // OutcomeAborted for the hook that stopped the chain
@@ -51,8 +58,6 @@ func (h HookRun) MarshalJSON() ([]byte, error) {
 		fields
 		Err string `json:",omitempty"`
 	}{fields: fields(h)}
-	if h.Err != nil {
-		v.Err = errtree.Text(h.Err)
-	}
+	v.Err = errtree.Text(h.Err)
 	return json.Marshal(v)
 }

@@ -1,9 +1,13 @@
 package hooks
 
+// Fail-open and fail-closed: where a panic is contained, how an abort is found
+// in an error, what a failure means for the chain, and where it is logged.
+
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -32,6 +36,32 @@ func newPanicError(value any) *PanicError {
 	return &PanicError{Value: value, Stack: debug.Stack()}
 }
 
+// unwinding is why a deferred function runs.
+type unwinding uint8
+
+const (
+	returning unwinding = iota
+	panicking           // also with nil, under GODEBUG=panicnil=1
+	exiting             // runtime.Goexit ends the goroutine
+)
+
+// unwindingHere tells the deferred function that calls it why it runs. It is
+// asked where recover returned nil, as it does in all three cases.
+func unwindingHere() unwinding {
+	var pcs [1]uintptr
+	if runtime.Callers(3, pcs[:]) == 0 { // who runs the deferred function
+		return returning
+	}
+	frame, _ := runtime.CallersFrames(pcs[:]).Next()
+	switch frame.Function {
+	case "runtime.Goexit":
+		return exiting
+	case "runtime.gopanic":
+		return panicking
+	}
+	return returning
+}
+
 // findAbort finds the *HookAborted in err as errors.As does, passing over nil
 // ones.
 func findAbort(err error) *HookAborted {
@@ -50,8 +80,8 @@ func findAbort(err error) *HookAborted {
 	return found
 }
 
-// asAbort asks an error that says itself what it is. It stands apart for its
-// variable, which is on the heap.
+// asAbort calls the error's own As method. It stands apart for its variable,
+// which is on the heap.
 func asAbort(err interface{ As(any) bool }) *HookAborted {
 	var a *HookAborted
 	if err.As(&a) {
@@ -59,6 +89,8 @@ func asAbort(err interface{ As(any) bool }) *HookAborted {
 	}
 	return nil
 }
+
+var errNilAbort = errors.New("hooks: a nil *HookAborted was returned as an error; return nil to go on, or Abort with a reason")
 
 // ruling is what the result of a hook means for its chain.
 type ruling struct {
@@ -72,6 +104,9 @@ func rule(p *point, h *hook, err error, panicked *PanicError) ruling {
 	if panicked != nil {
 		err = panicked
 	}
+	if refused, ok := err.(refusal); ok {
+		return ruling{abort: refused.HookAborted.at(p, h)}
+	}
 	found := findAbort(err)
 	switch {
 	case found != nil:
@@ -79,6 +114,7 @@ func rule(p *point, h *hook, err error, panicked *PanicError) ruling {
 		if abort.Err == nil && err != error(found) {
 			abort.Err = err
 		}
+		abort.StopRun = abort.StopRun || h.stopRun
 		return ruling{abort: abort.at(p, h)}
 	case errtree.Has(err, ErrTooDeep):
 		return ruling{abort: (&HookAborted{Reason: tooDeepReason, StopRun: true, Err: err}).at(p, h)}
@@ -93,7 +129,7 @@ func rule(p *point, h *hook, err error, panicked *PanicError) ruling {
 		if who == "" {
 			who = "a guard"
 		}
-		return ruling{abort: (&HookAborted{Reason: who + " failed", Err: err}).at(p, h)}
+		return ruling{abort: (&HookAborted{Reason: who + " failed", StopRun: h.stopRun, Err: err}).at(p, h)}
 	}
 	return ruling{err: err}
 }
@@ -109,10 +145,11 @@ func (e *HookAborted) at(p *point, h *hook) *HookAborted {
 	return e
 }
 
-// settle rules on a hook that failed, logs a failure that is passed over and
-// returns the abort that ends the chain.
-func settle(ctx context.Context, p *point, h *hook, err error, panicked *PanicError) error {
+// settle rules on a hook that failed, records the ruling, logs a failure that
+// is passed over and returns the abort that ends the chain.
+func settle(ctx context.Context, p *point, h *hook, rec *recorder, err error, panicked *PanicError) error {
 	ruled := rule(p, h, err, panicked)
+	rec.failed(ruled)
 	if ruled.abort != nil {
 		return ruled.abort
 	}
@@ -127,7 +164,11 @@ var logger atomic.Pointer[logTarget]
 type logTarget struct{ *slog.Logger }
 
 func logFailure(ctx context.Context, p *point, h *hook, err error) {
-	logError(ctx, "hooks: a hook failed and was passed over", err,
+	msg := "hooks: a hook failed and was passed over"
+	if h.reg.kind == KindWatch {
+		msg = "hooks: a watch failed and was passed over"
+	}
+	logError(ctx, msg, err,
 		slog.String("hook", h.reg.Name()), slog.String("point", string(p.name)))
 }
 
@@ -150,5 +191,3 @@ func logError(ctx context.Context, msg string, err error, attrs ...slog.Attr) {
 	l.LogAttrs(ctx, slog.LevelError, msg, attrs...)
 	r.returned = true
 }
-
-var errNilAbort = errors.New("hooks: a nil *HookAborted was returned as an error; return nil to go on, or Abort with a reason")

@@ -1,84 +1,19 @@
 package hooks
 
+// What a dispatch is about, and which hooks that concerns: tool names, roles,
+// and what counts as the same name.
+
 import (
 	"context"
+	"log/slog"
 	"slices"
+
+	"github.com/loophooks/hooks/internal/toolname"
 )
 
-// toolFilter is what WithTools was given.
-type toolFilter struct {
-	names     []string   // as given, for listings
-	parsed    []toolName // those that aren't patterns
-	patterns  []string
-	patterned bool
-}
+type toolFilter = toolname.Filter
 
-// toolName is a tool's name in both forms that filters compare.
-type toolName struct {
-	raw  string
-	norm string // "" where the name has no normalised form of its own
-}
-
-func newToolName(raw string) toolName {
-	norm, ok := normalizeToolName(raw)
-	if !ok {
-		// Names that come out empty are told apart by their fallback, which
-		// must not make them match a tool that is really called so.
-		return toolName{raw: raw}
-	}
-	return toolName{raw: raw, norm: norm}
-}
-
-// key is the form under which all names that match each other are the same.
-func (n toolName) key() string {
-	if n.norm != "" {
-		return n.norm
-	}
-	return n.raw
-}
-
-func newToolFilter(names []string) *toolFilter {
-	f := &toolFilter{names: names}
-	for _, n := range names {
-		if isPattern(n) {
-			f.patterns, f.patterned = append(f.patterns, n), true
-		} else {
-			f.parsed = append(f.parsed, newToolName(n))
-		}
-	}
-	return f
-}
-
-// match is the rule of WithTools. The index of a lane answers the same for
-// hooks without patterns.
-func (f *toolFilter) match(tool toolName) bool {
-	for _, n := range f.parsed {
-		if n.key() == tool.key() {
-			return true
-		}
-	}
-	for _, p := range f.patterns {
-		if matchGlob(p, tool.raw) || tool.norm != "" && matchGlob(p, tool.norm) {
-			return true
-		}
-	}
-	return false
-}
-
-// ofTool returns the hooks of the lane that name the tool. A name that isn't
-// known in any form costs one normalisation.
-func (l *lane) ofTool(s *subject) span {
-	if l.byTool == nil {
-		return span{}
-	}
-	if g, ok := l.byTool[s.name]; ok {
-		return g
-	}
-	if n := s.both(); n.norm != "" {
-		return l.byTool[n.norm]
-	}
-	return span{}
-}
+func newToolFilter(entries []string) *toolFilter { return toolname.NewFilter(entries...) }
 
 // toolOf returns the name of the tool that c is about, "" for none. The type
 // of this package comes first, since it needs no dynamic look-up.
@@ -105,83 +40,186 @@ func roleOf(c any) string {
 	return ""
 }
 
-// subject is what a dispatch is about: filters look at the name and the role as
-// they were when it began.
-type subject struct {
-	in     inputs
-	name   string // the tool's
-	role   string
-	parsed toolName // see both
-	known  bool     // parsed is set
+// identity is what filters look at.
+type identity struct{ tool, role string }
 
-	// renamed is the subject as the hooks left it, where one of them changed
-	// the name or the role: guards match by either, since what they decide on
-	// is what will really run.
-	renamed *subject
+// identify returns what c is about, as far as hooks can filter by it. Methods
+// of a framework's own context may panic.
+func identify(p *point, c any) (id identity, failure *PanicError) {
+	switch c := c.(type) {
+	case *ToolCall:
+		return identity{c.Name, c.AgentRole}, nil
+	case *ModelCall:
+		return identity{role: c.AgentRole}, nil
+	}
+	if !p.hasTool && !p.hasRole {
+		return id, nil
+	}
+	return identifyOther(p, c)
 }
 
-// read looks at the context, as far as the point's hooks can filter by it.
-func (s *subject) read(p *point, c any) {
-	if p.hasTool {
-		s.name = toolOf(c)
-	}
-	if p.hasRole {
-		s.role = roleOf(c)
-	}
-}
-
-// again looks once more, before the guards decide.
-func (s *subject) again(p *point, c any) {
-	var now subject
-	if now.read(p, c); now.name != s.name || now.role != s.role {
-		s.renamed = &subject{in: s.in, name: now.name, role: now.role}
-	}
-}
-
-// both returns the tool's name in both forms.
-func (s *subject) both() toolName {
-	if !s.known {
-		s.parsed, s.known = newToolName(s.name), true
-	}
-	return s.parsed
-}
-
-// admits says whether the filters that the lane's index doesn't cover let h
-// run, and uses up a hook that runs once.
-func (s *subject) admits(h *hook) bool {
-	if !s.matches(h) && (s.renamed == nil || !s.renamed.matches(h)) {
-		return false
-	}
-	if h.once {
-		if !h.used.CompareAndSwap(false, true) {
-			return false
+func identifyOther(p *point, c any) (id identity, failure *PanicError) {
+	var r recovery
+	func() {
+		defer r.catch()
+		if p.hasTool {
+			id.tool = toolOf(c)
 		}
-		h.reg.Remove()
-	}
-	return true
+		if p.hasRole {
+			id.role = roleOf(c)
+		}
+		r.returned = true
+	}()
+	return id, r.panicked
 }
 
+// maxIdentities is how many identities a call has at most: at the start of its
+// seam, at the start of the dispatch, as the hooks left it, and as it is at last.
+const maxIdentities = 4
+
+// subject is what a dispatch is about. Hooks go by the identity at the start of
+// the dispatch. Guards and watches go by all that the call has had, name and
+// role each on its own, since what they look at is what will really run, and a
+// hook must not pass a call by them by giving it another name.
+type subject struct {
+	tools [maxIdentities]toolname.Name
+	roles [maxIdentities]string
+	nTool int
+	nRole int
+}
+
+// also adds an identity, unless it is known.
+func (s *subject) also(id identity) {
+	known := false
+	for i := range s.nTool {
+		known = known || s.tools[i].Raw() == id.tool
+	}
+	if !known {
+		s.tools[s.nTool] = toolname.Parse(id.tool)
+		s.nTool++
+	}
+	if !slices.Contains(s.roles[:s.nRole], id.role) {
+		s.roles[s.nRole] = id.role
+		s.nRole++
+	}
+}
+
+// matches says whether the filters that a lane's index doesn't cover let h run.
 func (s *subject) matches(h *hook) bool {
-	if h.byAgent && (len(h.agents) == 0 || s.role != "" && !slices.Contains(h.agents, s.role)) {
-		return false
-	}
-	return h.tools == nil || !h.tools.patterned || h.tools.match(s.both())
+	return s.matchesRole(h) && s.matchesPattern(h)
 }
 
-// callerOf returns who makes the call that c is the context of.
-func callerOf(ctx context.Context, c any) Caller {
-	caller := CallerFrom(ctx)
-	if own, ok := c.(interface{ hookCaller() *Caller }); ok {
-		filled := *own.hookCaller()
-		filled.fill(caller)
-		return filled
+func (s *subject) matchesRole(h *hook) bool {
+	if !h.hasAgents {
+		return true
 	}
-	return caller
+	for _, role := range s.roles[:s.nRole] {
+		if role == "" || slices.Contains(h.reg.agents, role) {
+			return true
+		}
+	}
+	return false
 }
 
-func (s *subject) roleOr(c Caller) string {
-	if s.role != "" {
-		return s.role
+func (s *subject) matchesPattern(h *hook) bool {
+	if h.tools == nil || len(h.tools.Patterns()) == 0 {
+		return true
 	}
-	return c.AgentRole
+	for i := range s.nTool {
+		if h.tools.Match(&s.tools[i]) {
+			return true
+		}
+	}
+	return false
 }
+
+// callersOf returns who makes the call that c is the context of: what c says
+// comes before what ctx says.
+func callersOf(ctx context.Context, c any) (callers [2]*Caller) {
+	if own, ok := c.(calling); ok {
+		callers[0] = own.hookCaller()
+	}
+	if f := frameOf(ctx); f != nil {
+		callers[1] = f.caller
+	}
+	return callers
+}
+
+// filtering says whether some hook of the chain looks at tools or roles.
+func (ch *chain) filtering() bool {
+	for _, l := range [...]*lane{&ch.main, &ch.guards, &ch.watches} {
+		if l.filtersTools || l.picky {
+			return true
+		}
+	}
+	return false
+}
+
+// unidentified deals with a context whose ToolName or AgentRoleName panicked.
+// Which hooks concern it can't be told: where a guard filters, it fails closed.
+func unidentified(r *round, failure *PanicError) *HookAborted {
+	for i := range r.n {
+		for _, h := range r.chain(i).hooks {
+			if h.failClosed && (h.tools != nil || h.hasAgents) {
+				return (&HookAborted{Reason: "what the call is about could not be read", Err: failure}).at(r.p, h)
+			}
+		}
+	}
+	logError(r.ctx, "hooks: a context's ToolName or AgentRoleName panicked", failure, slog.String("point", string(r.p.name)))
+	return nil
+}
+
+// SanitizeToolName returns the form of a tool name that every model provider
+// accepts: "Delete File", "deleteFile" and "delete-file" all give
+// "delete_file". It is for what is offered to a model; [MatchTool] tells
+// whether two names are one tool's.
+//
+// The name is decomposed (Unicode NFKD) and stripped of everything that isn't
+// ASCII; "ABCWord" becomes "ABC_Word" and "aB" becomes "a_B"; letters are
+// lower-cased, quotes ' and " deleted, each run of other characters becomes one
+// "_", and "_" at either end is trimmed. A form of more than 64 bytes is cut to
+// 55, trimmed of "_" on the right, and gets "_" and the first 8 hex digits of
+// the SHA-256 of the long form. A name of which nothing is left, such as one in
+// Japanese, becomes "tool_" and 8 hex digits of the SHA-256 of the name itself.
+//
+// The result is never empty, at most 64 bytes of a-z, 0-9 and "_", and is its
+// own normalised form. Any string is accepted, invalid UTF-8 included. A name
+// that is normalised already is returned as it is, without allocating. It is
+// safe for concurrent use.
+func SanitizeToolName(name string) string { return toolname.Sanitize(name) }
+
+// MatchTool reports whether an entry of [WithTools] covers the tool called
+// name. An entry with "*" or "?" in it is a pattern, another one a plain name.
+//
+// Names are compared in their folded form: Unicode NFKC, without case (ß is ss)
+// and quotes, "aB" and "ABCd" divided into words, each run of _ - . / : and
+// white space one "_", none at the ends. Letters, digits and other characters of
+// every script are kept, and no name is shortened. Letters that only look alike,
+// such as Latin and Cyrillic a, are different. A name is also the same as what
+// [SanitizeToolName] makes of it, if that holds a hash.
+//
+// In a pattern "*" is any run of characters, "/" and the empty run included, and
+// "?" is exactly one. It is tried on the name as it is written, on its folded
+// form, and on that without the division into words. Its literal parts are
+// folded in both ways as well, where a separator beside a wildcard stays one
+// "_". At the ends of a pattern separators are dropped, unless nothing else of
+// the literal would be left: then only the name as it is written is tried.
+//
+//	entry              covers                                     but not
+//	delete_file        Delete File, deleteFile, DELETE-FILE       deletefile, delete_files
+//	search             Search                                     search_天气
+//	Straße             STRASSE, strasse                           strase
+//	日本語             tool_77710aed                              tool
+//	delete_*           deleteFile, DELETE-ファイル                undelete_file, delete
+//	Delete*            delete_file, DELETE, deletefile            undelete
+//	read_*             read_file, readMe                          ready_to_delete
+//	*delete_file       mcp__ws__DeleteFile, of any length         delete_files
+//	github*            GitHub/delete, github_delete               git_hub_delete
+//	mcp__*__delete_*   mcp__crm__deleteContact, mcp.crm.delete.x  mcp__crm__undelete
+//	get?               getX                                       getXY, get_x
+//	_*                 _private                                   delete_file
+//
+// A call under the sanitised form of a long or unreadable name holds a hash in
+// place of the name, and a pattern can't see through that. MatchTool compiles
+// the entry each time. It is safe for concurrent use.
+func MatchTool(pattern, name string) bool { return toolname.Match(pattern, name) }

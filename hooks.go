@@ -97,6 +97,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -105,28 +106,39 @@ import (
 // from the next dispatch on. Registering the same function twice runs it
 // twice.
 //
-// On panics when fn is nil, when p is the zero Point and when the options
-// can't be meant, since each is a mistake in the program that would otherwise
-// show as a hook that silently never runs. It is safe for concurrent use, from
-// inside a hook too.
+// On panics when fn is nil, when p is the zero Point, and when the options
+// contradict each other; otherwise the hook would silently never run. It is
+// safe for concurrent use, from inside a hook too.
 func On[C any](p Point[C], fn Func[C], opts ...Option) *Registration {
 	return register(p, fn, callerPC(), opts)
+}
+
+// Guard registers fn as a guard at p: [On] with [AsGuard]. A guard decides. It
+// runs after all hooks of the dispatch, on what will really be run or shown,
+// and its failure stops what it guards. It is safe for concurrent use.
+func Guard[C any](p Point[C], fn Func[C], opts ...Option) *Registration {
+	return register(p, fn, callerPC(), append([]Option{AsGuard()}, opts...))
 }
 
 // register is On with the place of registration given, for the adapters of
 // the older dialects.
 func register[C any](p Point[C], fn Func[C], pc uintptr, opts []Option) *Registration {
-	if p.p == nil {
-		panic("hooks: On: the zero Point names no interception point; use one of the package's points or Define one")
-	}
-	if fn == nil {
-		panic(fmt.Sprintf("hooks: On(%s): the hook function is nil", p.p.name))
-	}
-	cfg := newConfig(p.p, opts)
+	checkTarget("On", p.p, fn == nil)
+	cfg := newConfig("On", p.p, opts)
 	if cfg.timeout > 0 {
 		fn = withDeadline(fn, cfg.timeout)
 	}
-	return cfg.registry.add(p.p, fn, cfg, pc)
+	return cfg.registry.add(cfg.hook(p.p, fn, pc))
+}
+
+// checkTarget panics where there is nothing to register, or nowhere.
+func checkTarget(caller string, p *point, nilFunc bool) {
+	if p == nil {
+		panic("hooks: " + caller + ": " + zeroPoint)
+	}
+	if nilFunc {
+		panic(fmt.Sprintf("hooks: %s(%s): the function is nil", caller, p.name))
+	}
 }
 
 // callerPC returns where the function that calls it was called.
@@ -136,9 +148,10 @@ func callerPC() uintptr {
 	return pcs[0]
 }
 
-// Option changes how [On] registers a hook. The interface is sealed: options
-// come from this package. Of the same option given twice the last one wins,
-// and a nil Option is ignored.
+// Option changes how [On], [Guard] and [Watch] register a function. The
+// interface is sealed: options come from this package. If an option is given
+// twice, the last one wins; [WithTools] and [WithAgents] are given once. A nil
+// Option is ignored.
 type Option interface{ apply(*config) }
 
 type option func(*config)
@@ -151,59 +164,102 @@ type config struct {
 	name       string
 	tools      []string
 	agents     []string
-	byTool     bool
-	byAgent    bool
+	hasTools   bool
+	hasAgents  bool
 	priority   int
 	timeout    time.Duration
 	timed      bool
 	failClosed bool
 	guard      bool
 	once       bool
+	stopRun    bool   // an abort of the hook, failures included, stops the run
+	bad        string // what is wrong with an option by itself
 }
 
-func newConfig(p *point, opts []Option) config {
+// newConfig applies the options of a registration at p by the function named.
+func newConfig(caller string, p *point, opts []Option) config {
 	cfg := config{registry: &std}
 	for _, o := range opts {
 		if o != nil {
 			o.apply(&cfg)
 		}
 	}
-	misuse := func(why string) { panic(fmt.Sprintf("hooks: On(%s): %s", p.name, why)) }
+	badOptions := func(why string) { panic(fmt.Sprintf("hooks: %s(%s): %s", caller, p.name, why)) }
 	switch {
+	case cfg.bad != "":
+		badOptions(cfg.bad)
 	case cfg.registry == nil:
-		misuse("In(nil) names no registry; leave the option out for the default one")
+		badOptions("In(nil) names no registry; leave the option out for the default one")
 	case cfg.timed && cfg.timeout <= 0:
-		misuse(fmt.Sprintf("WithTimeout(%v) leaves the hook no time; give a positive duration", cfg.timeout))
+		badOptions(fmt.Sprintf("WithTimeout(%v) leaves no time; give a positive duration", cfg.timeout))
 	case cfg.guard && cfg.once:
-		misuse("AsGuard with WithOnce would leave every later call unguarded")
-	case cfg.byTool && !p.hasTool:
-		misuse("WithTools needs a context with a ToolName() string method")
-	case cfg.byAgent && !p.hasRole:
-		misuse("WithAgents needs a context with an AgentRoleName() string method")
+		badOptions("AsGuard with WithOnce would leave every later call unguarded")
+	case cfg.hasTools && !p.hasTool:
+		badOptions("WithTools needs a context with a ToolName() string method")
+	case cfg.hasAgents && !p.hasRole:
+		badOptions("WithAgents needs a context with an AgentRoleName() string method")
 	}
 	return cfg
 }
 
-// WithTools restricts a hook to the tools named. A name matches a tool whose
-// name is the same or becomes the same by [SanitizeToolName]. A name that
-// holds * or ? is a pattern, tried as written on both forms of the tool's name: *
-// stands for any run of characters, / included, and ? for one character. Write
-// patterns in lower case with single underscores, as the normal form is. With no
-// names the hook never runs.
+// hook makes the hook that the options describe.
+func (c *config) hook(p *point, fn any, pc uintptr) *hook {
+	h := &hook{
+		reg: &Registration{
+			point: p, name: c.name, pc: pc, kind: KindHook,
+			tools: c.tools, agents: c.agents, priority: c.priority, timeout: c.timeout,
+		},
+		registry: c.registry, fn: fn, hasAgents: c.hasAgents,
+		failClosed: c.failClosed, once: c.once, stopRun: c.stopRun,
+	}
+	if c.guard {
+		h.reg.kind = KindGuard
+	}
+	if c.hasTools {
+		h.tools = newToolFilter(c.tools)
+	}
+	return h
+}
+
+// WithTools restricts a hook to the tools named: by name in any spelling, or
+// by pattern. [MatchTool] tells which names an entry covers. WithTools is given
+// once and with at least one name.
 //
-// Hooks go by the name at the start of the dispatch; guards by that and by the
-// one that the hooks left.
+// Hooks go by the name at the start of the dispatch. Guards and watches go by
+// every name that the call has had: at the start of its seam, at the start of
+// the dispatch, and as the hooks left it.
 func WithTools(names ...string) Option {
 	names = append([]string(nil), names...)
-	return option(func(c *config) { c.tools, c.byTool = names, true })
+	return option(func(c *config) {
+		c.refuse("WithTools", c.hasTools, names)
+		c.tools, c.hasTools = names, true
+	})
 }
 
 // WithAgents restricts a hook to the agent roles named, compared exactly. A
-// call whose role is unset matches every filter, so that a guard isn't passed
-// by a call that doesn't say who makes it. With no roles the hook never runs.
+// call whose role is unset matches every filter, so that a call without a role
+// can't slip past a guard. Guards and watches go by every role that the call has
+// had, as [WithTools] says of names. WithAgents is given once and with at least
+// one role.
 func WithAgents(roles ...string) Option {
 	roles = append([]string(nil), roles...)
-	return option(func(c *config) { c.agents, c.byAgent = roles, true })
+	return option(func(c *config) {
+		c.refuse("WithAgents", c.hasAgents, roles)
+		c.agents, c.hasAgents = roles, true
+	})
+}
+
+// refuse notes what is wrong with a filter: one that is empty would never let
+// the hook run, and of two the first would be lost without a word.
+func (c *config) refuse(filter string, twice bool, values []string) {
+	switch {
+	case twice:
+		c.bad = filter + " is given twice; name everything in one"
+	case len(values) == 0:
+		c.bad = filter + "() names nothing, and the hook would never run; leave the option out to run always"
+	case slices.Contains(values, ""):
+		c.bad = filter + ` holds the empty name ""; leave it out`
+	}
 }
 
 // WithName names a hook for events, logs, listings and the Source of its
@@ -212,10 +268,10 @@ func WithName(name string) Option {
 	return option(func(c *config) { c.name = name })
 }
 
-// WithPriority orders a hook among those of its registry: higher runs first,
-// equal ones run in the order of registration. The default is 0. It doesn't
-// move a hook before those of an outer registry, nor a guard before the other
-// hooks.
+// WithPriority orders a hook among those of its kind in its registry: higher
+// runs first, equal ones run in the order of registration. The default is 0. It
+// doesn't move a hook before those of an outer registry, nor a guard before the
+// other hooks.
 func WithPriority(n int) Option {
 	return option(func(c *config) { c.priority = n })
 }
@@ -227,11 +283,12 @@ func WithFailClosed() Option {
 	return option(func(c *config) { c.failClosed = true })
 }
 
-// AsGuard makes a hook a guard: fail-closed as by [WithFailClosed], and run
-// after every hook of the dispatch that isn't a guard, those of inner scopes
-// included, so that it decides on what will really be run or shown. Guards
-// keep the usual order among themselves; they decide and should not edit. A guard
-// can't be [WithOnce]: it would leave every later call unguarded.
+// AsGuard makes a hook a guard, as [Guard] does, for options that are passed
+// on: it is fail-closed as by [WithFailClosed], and runs after every hook of the
+// dispatch that isn't a guard, those of inner scopes included. Guards keep the
+// usual order among themselves; they decide and should not edit, since a later
+// guard would decide on something else than an earlier one. A guard can't be
+// [WithOnce]: it would leave every later call unguarded.
 func AsGuard() Option {
 	return option(func(c *config) { c.guard, c.failClosed = true, true })
 }
@@ -266,15 +323,34 @@ func (e *lateError) Error() string {
 
 func (e *lateError) Unwrap() error { return context.DeadlineExceeded }
 
+// deadline is the time that one run of a hook has.
+type deadline struct {
+	late  *lateError
+	start time.Time
+}
+
+func newDeadline(ctx context.Context, d time.Duration) (deadline, context.Context, context.CancelFunc) {
+	dl := deadline{&lateError{d}, time.Now()}
+	ctx, cancel := context.WithTimeoutCause(ctx, d, dl.late)
+	return dl, ctx, cancel
+}
+
+// overrun returns the error of a hook that came too late. The clock is asked as
+// well: on a busy machine a timer fires long after its time.
+func (d deadline) overrun(ctx context.Context) error {
+	if context.Cause(ctx) == error(d.late) || time.Since(d.start) >= d.late.after {
+		return d.late
+	}
+	return nil
+}
+
 func withDeadline[C any](fn Func[C], d time.Duration) Func[C] {
 	return func(ctx context.Context, c *C) error {
-		late := &lateError{d}
-		ctx, cancel := context.WithTimeoutCause(ctx, d, late)
+		dl, ctx, cancel := newDeadline(ctx, d)
 		defer cancel()
-		err := fn(ctx, c)
-		if err == nil && context.Cause(ctx) == error(late) {
-			return late
+		if err := fn(ctx, c); err != nil {
+			return err
 		}
-		return err
+		return dl.overrun(ctx)
 	}
 }

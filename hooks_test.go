@@ -62,9 +62,22 @@ func TestOn_refusesMistakes(t *testing.T) {
 		{"a guard for once", func(r *hooks.Registry) { hooks.On(hooks.PreStep, step, hooks.In(r), hooks.AsGuard(), hooks.WithOnce()) }, []string{"pre_step", "AsGuard", "WithOnce"}},
 		{"once as a guard", func(r *hooks.Registry) { hooks.On(hooks.PreStep, step, hooks.In(r), hooks.WithOnce(), hooks.AsGuard()) }, []string{"pre_step", "AsGuard", "WithOnce"}},
 		{"tools where there are none", func(r *hooks.Registry) { hooks.On(hooks.PreStep, step, hooks.In(r), hooks.WithTools("a")) }, []string{"pre_step", "WithTools", "ToolName"}},
-		{"no tools where there are none", func(r *hooks.Registry) {
-			hooks.On(hooks.PreModelCall, fails[hooks.ModelCall](nil), hooks.In(r), hooks.WithTools())
+		{"tools of a model call", func(r *hooks.Registry) {
+			hooks.On(hooks.PreModelCall, fails[hooks.ModelCall](nil), hooks.In(r), hooks.WithTools("a"))
 		}, []string{"pre_model_call", "WithTools"}},
+		{"no tools", func(r *hooks.Registry) { hooks.On(hooks.PreToolCall, noop, hooks.In(r), hooks.WithTools()) }, []string{"WithTools() names nothing"}},
+		{"no tools of a slice", func(r *hooks.Registry) {
+			hooks.On(hooks.PreToolCall, noop, hooks.In(r), hooks.WithTools([]string{}...))
+		}, []string{"WithTools() names nothing"}},
+		{"an empty tool name", func(r *hooks.Registry) { hooks.On(hooks.PreToolCall, noop, hooks.In(r), hooks.WithTools("a", "")) }, []string{"WithTools", "empty name"}},
+		{"tools twice", func(r *hooks.Registry) {
+			hooks.On(hooks.PreToolCall, noop, hooks.In(r), hooks.WithTools("a"), hooks.WithTools("b"))
+		}, []string{"WithTools is given twice"}},
+		{"no roles", func(r *hooks.Registry) { hooks.On(hooks.PreToolCall, noop, hooks.In(r), hooks.WithAgents()) }, []string{"WithAgents() names nothing"}},
+		{"an empty role", func(r *hooks.Registry) { hooks.On(hooks.PreToolCall, noop, hooks.In(r), hooks.WithAgents("")) }, []string{"WithAgents", "empty name"}},
+		{"roles twice", func(r *hooks.Registry) {
+			hooks.On(hooks.PreToolCall, noop, hooks.In(r), hooks.WithAgents("a"), hooks.WithAgents("b"))
+		}, []string{"WithAgents is given twice"}},
 		{"roles where there are none", func(r *hooks.Registry) { hooks.On(p, fails[struct{}](nil), hooks.In(r), hooks.WithAgents("a")) }, []string{string(p.Name()), "WithAgents", "AgentRoleName"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,8 +109,7 @@ func TestOption_lastOneWins(t *testing.T) {
 		hooks.In(nil), hooks.In(other), hooks.In(r),
 		hooks.WithName("a"), hooks.WithName("b"),
 		hooks.WithPriority(-5), hooks.WithPriority(5),
-		hooks.WithTools("a"), hooks.WithTools("b"),
-		hooks.WithAgents("a"), hooks.WithAgents("b"),
+		hooks.WithTools("b"), hooks.WithAgents("b"),
 		hooks.WithTimeout(0), hooks.WithTimeout(time.Nanosecond), hooks.WithTimeout(time.Hour),
 	)
 	assert.Equal(t, "b", reg.Name())

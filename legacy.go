@@ -1,11 +1,11 @@
 package hooks
 
-import "context"
-
 // The before and after hooks of an older system. They are adapters without
 // state of their own: what they register is a hook like those of On, on the
 // same chains, in one order, and either API lists, removes and clears what the
 // other registered.
+
+import "context"
 
 // BeforeLLMCallHook decides whether a model is called: false stops the call.
 //
@@ -53,8 +53,8 @@ func RegisterBeforeLLMCallHook(fn BeforeLLMCallHook, opts ...Option) *Registrati
 
 // RegisterAfterLLMCallHook registers fn at [PostModelCall]. The text that fn
 // returns with true, "" too, becomes call.Response; the tool calls that the
-// model asked for and RawResponse stay as they are. Fn doesn't run for a call
-// that failed, where there is no response to read. Options, panics and
+// model asked for and RawResponse stay as they are. A call that failed has no
+// response to read, and is passed over. Options, panics and
 // concurrent use are as for [On].
 //
 // Deprecated: use [On] at [PostModelCall], which sees failed calls too, and
@@ -92,7 +92,7 @@ func RegisterBeforeToolCallHook(fn BeforeToolCallHook, opts ...Option) *Registra
 		}
 		return &HookAborted{
 			Reason:  "before_tool_call hook returned false",
-			Message: "Tool execution blocked by hook. Tool: " + call.Name,
+			Message: blockedText + call.Name,
 		}
 	}, callerPC(), opts)
 }
@@ -100,9 +100,9 @@ func RegisterBeforeToolCallHook(fn BeforeToolCallHook, opts ...Option) *Registra
 // RegisterAfterToolCallHook registers fn at [PostToolCall]. The text that fn
 // returns with true, "" too, becomes the whole result that the model reads: if
 // it differs from the text of call.Result and call.Parts, the parts are
-// dropped. RawResult stays as it is. Fn runs for blocked calls, whose result
-// is the text that says so, but not for a call that failed: use On where the
-// text of a tool's error has to be redacted. Options, panics and concurrent
+// dropped. RawResult stays as it is. Blocked calls are seen, with the text that
+// says so as their result, and failed ones are passed over: use On where the text
+// of a tool's error has to be redacted. Options, panics and concurrent
 // use are as for [On].
 //
 // Deprecated: use [On] at [PostToolCall], which sees failed calls too, and
@@ -126,7 +126,7 @@ func RegisterAfterToolCallHook(fn AfterToolCallHook, opts ...Option) *Registrati
 // text of the result already: hooks that only look for something to redact
 // would otherwise lose every image that comes beside a text.
 func (t *ToolCall) replaceText(text string) {
-	if text != joinText(t.Result, t.Parts) {
+	if text != t.Text() {
 		t.Result, t.Parts = text, nil
 	}
 }
@@ -235,6 +235,8 @@ func ClearAllToolCallHooks() (before, after int) {
 }
 
 // ClearedHooks says how many hooks [ClearAllGlobalHooks] removed.
+//
+// Deprecated: use the number that [Clear] or [ClearAll] returns.
 type ClearedHooks struct {
 	LLM   BeforeAfter // at PreModelCall and PostModelCall
 	Tool  BeforeAfter // at PreToolCall and PostToolCall
@@ -242,6 +244,8 @@ type ClearedHooks struct {
 }
 
 // BeforeAfter counts hooks that run before and after a call.
+//
+// Deprecated: use the number that [Clear] or [ClearAll] returns.
 type BeforeAfter struct{ Before, After int }
 
 // ClearAllGlobalHooks clears the two model points and the two tool points of

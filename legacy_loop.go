@@ -1,11 +1,11 @@
 package hooks
 
+// The hooks of a loop as one object. Its functions stop the run where they
+// fail; how a hook's stopRun is obeyed is in failure.go.
+
 import (
 	"context"
 	"slices"
-	"sync"
-
-	"github.com/loophooks/hooks/internal/errtree"
 )
 
 // LoopHooks are the hooks of a loop as one object: five functions, each of
@@ -60,38 +60,21 @@ type Gate struct {
 
 // LoopRegistration is the handle of the registered functions of a
 // [LoopHooks].
-type LoopRegistration struct {
-	mu   sync.Mutex // held by Remove, so that only one of several reports true
-	regs []*Registration
-}
-
-// Remove removes every function of the LoopHooks and reports whether this call
-// removed any: true the first time, false when all were removed or cleared
-// before and when all are nil. It waits for no running dispatch. It is safe
-// for concurrent use, from inside a hook and on a nil LoopRegistration.
-func (r *LoopRegistration) Remove() bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	removed := false
-	for _, reg := range r.regs {
-		removed = reg.Remove() || removed
-	}
-	return removed
-}
+//
+// Deprecated: use [Group].
+type LoopRegistration = Group
 
 // Register registers the functions of h that aren't nil and returns the handle
 // that removes them all. Every function is fail-closed and gets all options;
 // [WithTools] concerns the two tool points and is left out at the others.
-// Register panics as [On] does when the options can't be meant. It is safe for
+// Register panics as [On] does when the options contradict each other. It is safe for
 // concurrent use; later changes of h have no effect.
-func (h LoopHooks) Register(opts ...Option) *LoopRegistration {
+func (h LoopHooks) Register(opts ...Option) *Group {
 	pc := callerPC()
-	elsewhere := moreOptions(opts, WithFailClosed(), option(func(c *config) { c.tools, c.byTool = nil, false }))
-	r := new(LoopRegistration)
-	add := func(reg *Registration) { r.regs = append(r.regs, reg) }
+	elsewhere := moreOptions(opts, WithFailClosed(), option(func(c *config) { c.tools, c.hasTools = nil, false }))
+	stopping := moreOptions(opts, WithFailClosed(), option(func(c *config) { c.stopRun = true }))
+	r := new(Group)
+	add := func(reg *Registration) { r.parts = append(r.parts, reg) }
 	if h.BeforeTurn != nil {
 		add(register(PreStep, beforeTurn(h.BeforeTurn), pc, elsewhere))
 	}
@@ -99,10 +82,10 @@ func (h LoopHooks) Register(opts ...Option) *LoopRegistration {
 		add(register(PreModelCall, beforeProviderCall(h.BeforeProviderCall), pc, elsewhere))
 	}
 	if h.BeforeToolExecution != nil {
-		add(registerStopping(PreToolCall, beforeToolExecution(h.BeforeToolExecution), pc, opts))
+		add(register(PreToolCall, beforeToolExecution(h.BeforeToolExecution), pc, stopping))
 	}
 	if h.AfterToolExecution != nil {
-		add(registerStopping(PostToolCall, afterToolExecution(h.AfterToolExecution), pc, opts))
+		add(register(PostToolCall, afterToolExecution(h.AfterToolExecution), pc, stopping))
 	}
 	if h.AfterTurn != nil {
 		add(register(PostStep, afterTurn(h.AfterTurn), pc, elsewhere))
@@ -179,57 +162,10 @@ func afterToolExecution(fn func(context.Context, string, string) (string, error)
 		if call.Err != nil && call.Result == "" && len(call.Parts) == 0 {
 			return nil
 		}
-		text, err := fn(ctx, call.Name, joinText(call.Result, call.Parts))
+		text, err := fn(ctx, call.Name, call.Text())
 		if err == nil {
 			call.replaceText(text)
 		}
 		return err
-	}
-}
-
-// registerStopping is register for a hook whose failures stop the run. An
-// expired deadline is one of them, so it is watched inside.
-func registerStopping(p Point[ToolCall], fn Func[ToolCall], pc uintptr, opts []Option) *Registration {
-	cfg := newConfig(p.p, opts)
-	if cfg.timeout > 0 {
-		fn = withDeadline(fn, cfg.timeout)
-	}
-	untimed := option(func(c *config) { c.timeout, c.timed = 0, false })
-	return register(p, stopping(fn, cfg.name), pc, moreOptions(opts, WithFailClosed(), untimed))
-}
-
-// stopping makes every failure of fn an abort that stops the run. The hook is
-// called who, its WithName, in the reason.
-func stopping(fn Func[ToolCall], who string) Func[ToolCall] {
-	if who == "" {
-		who = "a guard"
-	}
-	return func(ctx context.Context, call *ToolCall) error {
-		panicked, err := callBody(ctx, call, fn)
-		if panicked != nil {
-			err = panicked
-		}
-		if err == nil {
-			return nil
-		}
-		if refused, ok := err.(refusal); ok {
-			return refused.HookAborted
-		}
-		found := findAbort(err)
-		switch {
-		case found != nil:
-			abort := *found
-			abort.StopRun = true
-			if abort.Err == nil && err != error(found) {
-				abort.Err = err
-			}
-			return &abort
-		case errtree.Has(err, ErrTooDeep):
-			return err
-		}
-		if a, ok := err.(*HookAborted); ok && a == nil {
-			err = errNilAbort
-		}
-		return &HookAborted{Reason: who + " failed", StopRun: true, Err: err}
 	}
 }

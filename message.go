@@ -1,5 +1,8 @@
 package hooks
 
+// Messages, parts and tool requests: the portable fields that hooks edit, and
+// how a host finds out what they edited.
+
 import (
 	"slices"
 	"strings"
@@ -11,18 +14,11 @@ import (
 // model wrote it; see [ToolCall.SetArguments].
 type ToolRequest struct{ ID, Name, Arguments string }
 
-// cloneMessages copies messages with the slices behind them.
-func cloneMessages(messages []Message) []Message {
-	messages = slices.Clone(messages)
-	for i := range messages {
-		m := &messages[i]
-		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
-	}
-	return messages
-}
-
 // Message is one message of a model call. It has Content, or Parts where it is
-// more than text.
+// more than text. Role is "system", "user", "assistant" or "tool".
+//
+// Ranging over messages by value edits copies; [ModelCall.EditText] edits all
+// messages of a call.
 type Message struct {
 	Role       string
 	Content    string
@@ -35,12 +31,14 @@ type Message struct {
 	origin *Message // the portable fields as NewMessage saw them
 }
 
-// Part is one part of a message or a result. Kind is "text", "image", and so
-// on; Text is the part's text, if it has any.
+// Part is one part of a message, a response or a result. Kind is "text",
+// "image", "reasoning", and so on; Text is the part's text, if it has any.
 type Part struct {
 	Kind   string
 	Text   string
-	Native any // the framework's own part, for hooks to read
+	Native any // the framework's own part, for hooks to read; never sent once the part is edited
+
+	origin *Part // the portable fields as NewPart saw them
 }
 
 // NewMessage returns m for the framework's own message native, and remembers
@@ -63,16 +61,36 @@ func (m *Message) Edited() bool {
 	return m.origin == nil || !samePortable(*m.origin, *m)
 }
 
-// Text returns the text of the message: Content and the text of each part.
+// Text returns the text of the message: Content and the text of each part,
+// without a separator between them. A secret that is spread over two parts is
+// found in it, and [Message.EditText], which works part by part, won't replace it.
 func (m *Message) Text() string {
 	return joinText(m.Content, m.Parts)
 }
 
 // EditText replaces the text of the message by f of it, part by part. Changed
-// parts are copied first, so that the framework's own array is not written,
-// and lose their Native, which holds the old text.
+// parts are copied first, so that the framework's own array is not written; they
+// keep their Native, of which a host may need more than the text, and
+// [Part.Edited] says that it must not be sent as it is. The arguments of
+// ToolCalls are not text: edit them where they have to be redacted too.
 func (m *Message) EditText(f func(string) string) {
 	m.Content, m.Parts = editText(m.Content, m.Parts, f)
+}
+
+// NewPart returns p for the framework's own part native, and remembers the
+// portable fields, so that [Part.Edited] can tell whether native may still be
+// sent.
+func NewPart(native any, p Part) Part {
+	p.Native = native
+	p.origin = &Part{Kind: p.Kind, Text: p.Text, Native: native}
+	return p
+}
+
+// Edited reports whether the part must be rebuilt from its portable fields
+// instead of sending Native: true when a hook changed one of them since
+// [NewPart], by EditText or by hand, and for a part that NewPart didn't make.
+func (p *Part) Edited() bool {
+	return p.origin == nil || !samePart(*p.origin, *p)
 }
 
 func joinText(content string, parts []Part) string {
@@ -103,9 +121,19 @@ func editText(content string, parts []Part, f func(string) string) (string, []Pa
 		if !copied {
 			parts, copied = slices.Clone(parts), true
 		}
-		parts[i].Text, parts[i].Native = text, nil
+		parts[i].Text = text
 	}
 	return content, parts
+}
+
+// cloneMessages copies messages with the slices behind them.
+func cloneMessages(messages []Message) []Message {
+	messages = slices.Clone(messages)
+	for i := range messages {
+		m := &messages[i]
+		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
+	}
+	return messages
 }
 
 func samePart(a, b Part) bool {

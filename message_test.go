@@ -136,7 +136,7 @@ func TestEditText_writesNoArrayOfTheFramework(t *testing.T) {
 	m.EditText(redact)
 	assert.Equal(t, "my ***", m.Content)
 	assert.Equal(t, []hooks.Part{
-		{Kind: "text", Text: "a ***"}, // its native held the old text
+		{Kind: "text", Text: "a ***", Native: 1}, // which holds the old text still
 		{Kind: "image", Native: 2},
 		{Kind: "text", Text: "fine", Native: 3},
 	}, m.Parts)

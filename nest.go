@@ -1,45 +1,51 @@
 package hooks
 
+// The limit on seams inside hooks. A hook that opens the seam it hooks would
+// recurse until the stack overflows, which nothing in Go can recover.
+
 import (
 	"context"
 	"sync/atomic"
 )
 
-// maxNested is how many seams may be open inside one another's hooks. A hook
-// that opens the seam it hooks would otherwise recurse until the stack
-// overflows, which nothing in Go can recover.
+// maxNested is how many seams may be open inside one another's hooks.
 const maxNested = 16
 
 const tooDeepReason = "hooks are nested too deeply"
 
-// nested is set, for good, when a seam first runs a hook: only then can a seam
-// be inside one.
-var nested atomic.Bool
-
-// nest is the ctx that hooks get from a seam: it counts how many seams are
-// open around them. What a body opens is not counted, since bodies get the ctx
-// that the seam was given.
+// nest is the hooks of one seam, as the ctx that they get tells of them. It
+// counts how many seams are open around them. What a body opens isn't counted:
+// bodies get the ctx that the seam was given.
 type nest struct {
-	context.Context
-	depth  int
-	root   *atomic.Bool // the nest has grown too deep; shared by all of it
-	broken atomic.Bool  // what root points to, in the outermost one
+	frame
+	outer    *nest        // the hooks that the seam was opened in, nil for none
+	depth    int          // how many seams are open
+	root     *atomic.Bool // the nest has grown too deep; shared by all of it
+	broken   atomic.Bool  // what root points to, in the outermost one
+	over     atomic.Bool  // the seam has ended: what hooks left behind isn't inside it
+	observes bool         // of observers and watches, which share one root
 }
 
-func (n *nest) Value(key any) any {
-	if k, ok := key.(*ctxKey); ok && k == nestKey {
-		return n
-	}
-	return n.Context.Value(key)
-}
-
-// nestOf returns the hooks that ctx comes from, nil for none.
-func nestOf(ctx context.Context) *nest {
-	if !nested.Load() {
+// openNest returns the innermost hooks of ctx whose seam is still open, nil for
+// none. A follow-up that a hook started and didn't wait for is in no seam.
+func (f *frame) openNest() *nest {
+	if f == nil {
 		return nil
 	}
-	n, _ := ctx.Value(nestKey).(*nest)
+	n := f.nest
+	for n != nil && n.over.Load() {
+		n = n.outer
+	}
 	return n
+}
+
+// Nested reports whether ctx comes from a hook, guard, watch or observer of a
+// seam. A judge that calls a model through the seams sees its own calls, too,
+// and passes them over by it. It is false for a nil ctx and under a bare
+// [Dispatch].
+func Nested(ctx context.Context) bool {
+	f := frameOf(ctx)
+	return f != nil && f.nest != nil
 }
 
 // enter refuses a seam that is opened too deep inside hooks, or in a nest that
@@ -63,16 +69,52 @@ func (n *nest) fault(at InterceptionPoint) error {
 	return &HookAborted{Reason: tooDeepReason, StopRun: true, Point: at, Err: ErrTooDeep}
 }
 
-// inside returns the ctx for the hooks of a seam that was itself opened in n.
-func (n *nest) inside(ctx context.Context) *nest {
-	if !nested.Load() {
-		nested.Store(true)
-	}
-	in := &nest{Context: ctx, depth: 1}
-	if n == nil {
+// newNest returns the nest for the hooks of a seam that was opened in outer,
+// with what f, the innermost frame of ctx, holds.
+func newNest(ctx context.Context, f *frame, outer *nest) *nest {
+	in := &nest{frame: newFrame(ctx, f), outer: outer, depth: 1}
+	in.frame.nest = in
+	if outer == nil {
 		in.root = &in.broken
 	} else {
-		in.depth, in.root = n.depth+1, n.root
+		in.depth, in.root, in.observes = outer.depth+1, outer.root, outer.observes
 	}
 	return in
+}
+
+// onlookers returns the ctx for observers and watches, and the nest that is over
+// when they have returned, nil for none. One that opens the seam that it looks at
+// is stopped as a hook would be, but it can change nothing: the nest that breaks
+// is that of onlookers, not that of the hooks around it. What onlookers open
+// below one another shares its nest, else each level would double the calls.
+func onlookers(ctx context.Context) (context.Context, *nest) {
+	f := frameOf(ctx)
+	n := f.openNest()
+	if n == nil || n.observes {
+		return ctx, nil
+	}
+	in := &nest{frame: newFrame(ctx, f), outer: n, depth: n.depth, observes: true}
+	in.frame.nest = in
+	in.root = &in.broken
+	return &in.frame, in
+}
+
+// end says that the seam, or the onlooker, has returned.
+func (n *nest) end() {
+	if n != nil {
+		n.over.Store(true)
+	}
+}
+
+// lasting returns a ctx in the nest of ctx that counts on when the seam is over:
+// for an observer that works later, and would else feed itself without end.
+func lasting(ctx context.Context) context.Context {
+	f := frameOf(ctx)
+	n := f.openNest()
+	if n == nil {
+		return ctx
+	}
+	in := &nest{frame: newFrame(ctx, f), outer: n, depth: n.depth, root: n.root, observes: n.observes}
+	in.frame.nest = in
+	return &in.frame
 }

@@ -1,23 +1,109 @@
 package hooks
 
+// What a context shows a dispatch: the optional interfaces, all of them, the
+// input that no hook may find nil, and the values that hooks are there to change.
+
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/loophooks/hooks/internal/shallow"
 )
 
-// payloader is a framework's own context that tells which of its values hooks
-// are there to change at a point. Map, slice and plain values are compared
-// shallowly with what they were; a pointer is the same as long as it points to
-// the same place.
-type payloader interface{ HookPayload(InterceptionPoint) any }
+// What a framework's own context may have; see [Define].
+type (
+	// toolNamer can be filtered by WithTools.
+	toolNamer interface{ ToolName() string }
+	// roleNamer can be filtered by WithAgents.
+	roleNamer interface{ AgentRoleName() string }
+	// payloader tells which of its values hooks are there to change at a
+	// point. Map, slice and plain values are compared shallowly with what they
+	// were; a pointer is the same as long as it points to the same place.
+	payloader interface{ HookPayload(InterceptionPoint) any }
+	// copier gives watches a copy that they may keep.
+	copier[C any] interface{ HookCopy() *C }
+	// failable is told by Run of a failure.
+	failable interface{ SetHookError(error) }
+	// answerable may have been given a ready result, so that Run has no body
+	// to run.
+	answerable interface{ Answered() bool }
+)
 
-// ownPayloader is a context of this package, or one that embeds one. It fills
-// in what hooks are there to change at p, or all of it at a point that isn't
-// this package's.
-type ownPayloader interface {
-	payload(p InterceptionPoint, s *snapshot)
+// What the contexts of this package have, and with them those that embed one.
+type (
+	// readier has an input map.
+	readier interface{ ready(side) inputMap }
+	// detacher has maps and slices that are the framework's: hooks get copies.
+	detacher interface{ detach(side) }
+	// ownPayloader tells what hooks are there to change on a side.
+	ownPayloader interface{ payload(side) snapshot }
+	// refuser knows why its body can't be run whatever the hooks say.
+	refuser interface{ refusal() error }
+	// useBeginner forgets what an earlier use left.
+	useBeginner interface{ forgetAnswer() }
+	// calling, valued and identified tell who calls, what hooks left, and which
+	// call it is.
+	calling    interface{ hookCaller() *Caller }
+	valued     interface{ hookValues() *Values }
+	identified interface{ toolCallID() string }
+)
+
+// inputMap is where a context keeps its input, which no hook may find nil: not
+// even the one behind a hook that set it so.
+type inputMap *map[string]any
+
+// noInput is the input of contexts that have none. It is shared by all of them
+// and never written, since it isn't nil.
+var noInput = map[string]any{}
+
+// ensureInput makes the map that hooks must not find nil.
+func ensureInput(in inputMap) {
+	if *in == nil {
+		*in = make(map[string]any)
+	}
+}
+
+// prepare returns the input map of c, or one that nobody sees.
+func prepare(p *point, c any) inputMap {
+	if !p.readied {
+		return &noInput
+	}
+	switch c := c.(type) {
+	case *ToolCall: // needs no dynamic look-up
+		return c.ready(p.side)
+	case *ModelCall:
+		return c.ready(p.side)
+	case readier:
+		return c.ready(p.side)
+	}
+	return &noInput
+}
+
+// ownMap remembers the input map that the package itself made for a context.
+type ownMap struct {
+	made   map[string]any
+	parsed bool // made is what SetArguments read
+}
+
+// detach puts a map of the context's own into *m, so that hooks don't write into
+// the framework's. In front of the body a map that was made before will do;
+// behind it the body may have kept that one, unless it was made from a text.
+func (o *ownMap) detach(m *map[string]any, at side) {
+	switch mine := *m != nil && sameMap(*m, o.made); {
+	case mine && (o.parsed || at != after):
+		return
+	case len(*m) == 0:
+		*m = make(map[string]any)
+	default:
+		*m = maps.Clone(*m)
+	}
+	o.made, o.parsed = *m, false
+}
+
+// sameMap says whether a and b are one map.
+func sameMap(a, b map[string]any) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
 // snapshot is the payload of a point. Its fields are those of the contexts that
@@ -44,49 +130,11 @@ func (s *snapshot) freeze() {
 	s.messages = cloneMessages(s.messages)
 }
 
+// same compares all but the input map.
 func (s *snapshot) same(now *snapshot) bool {
 	return s.text == now.text && s.answered == now.answered &&
-		shallow.EqualMaps(s.input, now.input) && shallow.Equal(s.intake, now.intake) && shallow.Equal(s.output, now.output) &&
+		shallow.Equal(s.intake, now.intake) && shallow.Equal(s.output, now.output) &&
 		slices.EqualFunc(s.parts, now.parts, samePart) &&
 		slices.EqualFunc(s.messages, now.messages, sameMessage) &&
 		slices.Equal(s.tools, now.tools) && slices.Equal(s.calls, now.calls)
-}
-
-// readyFor makes c fit to be seen by hooks, and returns the map of c that must
-// never be nil for one.
-func readyFor[C any](p *point, c *C) inputs {
-	if !p.readied {
-		return &noInput
-	}
-	switch c := any(c).(type) {
-	case *ToolCall: // needs no dynamic look-up
-		return c.ready(p.name)
-	case *ModelCall:
-		return c.ready(p.name)
-	case readier:
-		return c.ready(p.name)
-	}
-	return &noInput
-}
-
-// inputs is where a context keeps its input, which no hook may find nil: not
-// even the one after a hook that set it so.
-type inputs *map[string]any
-
-// noInput stands for the input of contexts that have none.
-var noInput = map[string]any{}
-
-func fill(in inputs) {
-	if *in == nil {
-		*in = make(map[string]any)
-	}
-}
-
-type toolNamer interface{ ToolName() string }
-
-type roleNamer interface{ AgentRoleName() string }
-
-// readier is a context of this package, or one that embeds one.
-type readier interface {
-	ready(InterceptionPoint) inputs
 }

@@ -1,5 +1,8 @@
 package hooks
 
+// The typed points, their names, and which of them there are. What a context
+// has to offer a point is asked once, when the point is defined.
+
 import (
 	"context"
 	"fmt"
@@ -8,6 +11,17 @@ import (
 	"sync"
 	"sync/atomic"
 )
+
+// Func is a hook: a function that a loop calls at a [Point] with the context
+// of what is about to happen or has just happened.
+//
+// It returns nil to go on, [Abort] or a [*HookAborted] to stop, and any other
+// error to say that it failed. A failure lets the call go on, unless the hook
+// is a guard ([Guard]) or was registered with [WithFailClosed]: a hook that
+// must be able to refuse returns an abort, or is a guard. What it changes in c is
+// what later hooks and the loop see. One Func may run in several goroutines at
+// once; c belongs to one dispatch.
+type Func[C any] = func(ctx context.Context, c *C) error
 
 // AnyPoint is a [Point] of any context type, or a bare [InterceptionPoint]:
 // what the functions that list and clear hooks take.
@@ -30,42 +44,54 @@ func (p Point[C]) Name() InterceptionPoint {
 var (
 	// ExecutionStart fires when an execution is about to begin. An abort
 	// prevents it, and there is no ExecutionEnd.
-	ExecutionStart = define[Execution]("execution_start")
+	ExecutionStart = define[Execution]("execution_start", before)
 	// Input fires when the inputs of an execution are resolved.
-	Input = define[Execution]("input")
+	Input = define[Execution]("input", before)
 	// PreStep fires before a task, a flow method or a turn.
-	PreStep = define[Step]("pre_step")
+	PreStep = define[Step]("pre_step", before)
 	// PreModelCall fires before a model is called.
-	PreModelCall = define[ModelCall]("pre_model_call")
-	// PostModelCall fires after a model was called, well or not.
-	PostModelCall = define[ModelCall]("post_model_call")
+	PreModelCall = define[ModelCall]("pre_model_call", before)
+	// PostModelCall fires after every model call, failed ones included.
+	PostModelCall = define[ModelCall]("post_model_call", after)
 	// PreToolCall fires before a tool runs.
-	PreToolCall = define[ToolCall]("pre_tool_call")
-	// PostToolCall fires after a tool ran, and for blocked calls too.
-	PostToolCall = define[ToolCall]("post_tool_call")
-	// PostStep fires after a step, well or not.
-	PostStep = define[Step]("post_step")
+	PreToolCall = define[ToolCall]("pre_tool_call", before)
+	// PostToolCall fires after every tool call, blocked ones included.
+	PostToolCall = define[ToolCall]("post_tool_call", after)
+	// PostStep fires after every step, failed ones included.
+	PostStep = define[Step]("post_step", after)
 	// Output fires when the final result of an execution is ready.
-	Output = define[Execution]("output")
-	// ExecutionEnd fires once when an execution has finished, well or not.
-	ExecutionEnd = define[Execution]("execution_end")
+	Output = define[Execution]("output", after)
+	// ExecutionEnd fires once when an execution has finished, failed ones
+	// included.
+	ExecutionEnd = define[Execution]("execution_end", after)
+)
+
+// side says on which side of an operation a point stands, and so which of the
+// values of its context are the point's payload.
+type side uint8
+
+const (
+	own    side = iota // a framework's own point: all of them
+	before             // what goes in
+	after              // what came out
 )
 
 // point is what a Point[C] stands for, without its type parameter: the
 // registries and the dispatcher work on it alone.
 type point struct {
 	name    InterceptionPoint
-	id      int  // index into a registry's chains
+	id      int // index into a registry's chains
+	side    side
 	hasTool bool // its context has a ToolName
 	hasRole bool // its context has an AgentRoleName
-	readied bool // its context wants to be readied before hooks see it
+	readied bool // its context is one of this package, or embeds one
 
 	// std is the default registry's chain. It lives here, not in the
 	// registry, so that an unused point costs one load.
 	std atomic.Pointer[chain]
-	// scoped is set, for good, when another registry first gets a hook at
-	// this point: only then must a dispatch look for scopes in its ctx.
-	scoped atomic.Bool
+	// scoped counts the other registries that have hooks at this point: only
+	// where there are any must a dispatch look for scopes in its ctx.
+	scoped atomic.Int32
 	// compile makes the []Func[C] of hooks that were registered with their
 	// functions as any.
 	compile func([]*hook) any
@@ -80,10 +106,17 @@ var points struct {
 
 // Define makes a framework's own point, whose hooks get a *C. Its name must
 // hold a dot or a slash ("acme.retrieve"): names without are the library's
-// own, so that it can add points without breaking anybody. A C with
-// ToolName() string can be filtered by [WithTools], one with
-// AgentRoleName() string (as [Caller] has) by [WithAgents], and of one with
-// HookPayload(InterceptionPoint) any events tell whether hooks modified it.
+// own, so that it can add points without breaking anybody.
+//
+// What C can do more is found in its methods, on the value or on the pointer:
+//
+//   - ToolName() string lets [WithTools] filter hooks;
+//   - AgentRoleName() string lets [WithAgents] filter them, as [Caller] does;
+//   - HookPayload(InterceptionPoint) any tells events whether a hook modified
+//     something;
+//   - HookCopy() *C gives a [Watch] a copy of its own;
+//   - SetHookError(error) is told by [Run] of a failure;
+//   - Answered() bool lets Run leave the body out.
 //
 // Define panics on an empty, taken or undotted name and on a C that is a
 // pointer or an interface, whose hooks would get a pointer to it. Call it
@@ -98,12 +131,12 @@ func Define[C any](name InterceptionPoint) Point[C] {
 	if k := reflect.TypeFor[C]().Kind(); k == reflect.Pointer || k == reflect.Interface {
 		panic(fmt.Sprintf("hooks: Define(%q): the context type %v is a %v; give the struct type, hooks get a pointer to it", name, reflect.TypeFor[C](), k))
 	}
-	return define[C](name)
+	return define[C](name, own)
 }
 
-func define[C any](name InterceptionPoint) Point[C] {
+func define[C any](name InterceptionPoint, at side) Point[C] {
 	c := any((*C)(nil))
-	p := &point{name: name, compile: compile[C]}
+	p := &point{name: name, side: at, compile: compile[C]}
 	_, p.hasTool = c.(toolNamer)
 	_, p.hasRole = c.(roleNamer)
 	_, p.readied = c.(readier)
@@ -147,13 +180,3 @@ func definedPoints() []*point {
 	defer points.RUnlock()
 	return points.all[:len(points.all):len(points.all)]
 }
-
-// Func is a hook: a function that a loop calls at a [Point] with the context
-// of what is about to happen or has just happened.
-//
-// It returns nil to go on, [Abort] or a [*HookAborted] to stop, and any other
-// error to say that it failed, which is contained unless the hook was
-// registered with [WithFailClosed] or [AsGuard]. What it changes in c is what
-// later hooks and the loop see. One Func may run in several goroutines at
-// once; c belongs to one dispatch.
-type Func[C any] = func(ctx context.Context, c *C) error

@@ -1,31 +1,63 @@
 package hooks
 
+// Making the event of a dispatch: what each hook did and took, and what counts
+// as modified. Nothing here is reached while nobody observes.
+
 import (
 	"context"
 	"time"
+
+	"github.com/loophooks/hooks/internal/shallow"
 )
 
 // recorder makes the event of one dispatch. A nil recorder records nothing.
 type recorder struct {
-	ctx      context.Context
-	watchers []*watcher
-	event    HookDispatchedEvent
-	payload  *tracker
-	start    time.Time
-	began    time.Duration // of the running hook, since start
-	running  bool          // a hook has begun and not ended
+	ctx       context.Context
+	observers []*watcher
+	event     HookDispatchedEvent
+	payload   tracker
+	began     time.Duration // of the running hook, on the clock
+	start     time.Duration // of the dispatch
+	last      time.Duration // when the last hook ended
+	running   bool          // a hook has begun and not ended
 }
 
-func newRecorder(ctx context.Context, p *point, c any, watchers []*watcher, s *subject) *recorder {
-	caller := callerOf(ctx, c)
-	id := ""
-	if call, ok := c.(interface{ toolCallID() string }); ok {
-		id = call.toolCallID()
+// epoch is what the clock of recorders counts from: the time since one is read
+// in half of what time.Now takes (BenchmarkClock).
+var epoch = time.Now()
+
+func clock() time.Duration { return time.Since(epoch) }
+
+// open begins the record of a dispatch. The recorder stays on the stack of the
+// dispatch; the list of hooks doesn't, since observers may keep it.
+func (r *recorder) open(ctx context.Context, p *point, c any, observers []*watcher, id identity) {
+	r.ctx, r.observers = ctx, observers
+	r.event.Point, r.event.ToolName = p.name, id.tool
+	r.event.Hooks = make([]HookRun, 0, 2)
+	r.describe(ctx, c, id)
+	r.payload.open(p, c)
+	r.start = clock()
+	r.last = r.start
+}
+
+// describe says who makes the call.
+func (r *recorder) describe(ctx context.Context, c any, id identity) {
+	if call, ok := c.(identified); ok {
+		r.event.ToolCallID = call.toolCallID()
 	}
-	return &recorder{
-		ctx: ctx, watchers: watchers, payload: newTracker(p.name, c), start: time.Now(),
-		event: HookDispatchedEvent{Hooks: make([]HookRun, 0, 4), Point: p.name, RunID: caller.RunID, AgentRole: s.roleOr(caller), ToolName: s.name, ToolCallID: id},
+	ev := &r.event
+	ev.AgentRole = id.role
+	for _, caller := range callersOf(ctx, c) {
+		if caller == nil {
+			continue
+		}
+		fillString(&ev.RunID, caller.RunID)
+		fillString(&ev.ParentRunID, caller.ParentRunID)
+		fillString(&ev.RootRunID, caller.RootRunID)
+		fillString(&ev.Tenant, caller.Tenant)
+		fillString(&ev.AgentRole, caller.AgentRole)
 	}
+	fillString(&ev.RootRunID, ev.RunID)
 }
 
 func (r *recorder) begin(h *hook) {
@@ -34,7 +66,10 @@ func (r *recorder) begin(h *hook) {
 	}
 	r.event.Hooks = append(r.event.Hooks, HookRun{Name: h.reg.Name()})
 	r.running = true
-	r.began = time.Since(r.start) // costs half of what time.Now does
+	r.began = r.last
+	if len(r.event.Hooks) > 1 { // what the recorder did since is no hook's time
+		r.began = clock()
+	}
 }
 
 // end records that the running hook returned nil.
@@ -63,100 +98,166 @@ func (r *recorder) failed(ruled ruling) {
 	r.payload.changed() // what it changed before it failed isn't the next hook's doing
 }
 
+// refused records an abort that comes from no hook.
+func (r *recorder) refused(a *HookAborted) {
+	if r != nil {
+		r.event.AbortReason, r.event.AbortSource, r.event.Outcome = a.Reason, a.Source, OutcomeAborted
+	}
+}
+
+// exited records that the running hook ended the goroutine.
+func (r *recorder) exited() {
+	if r != nil && r.running {
+		r.close(OutcomeFailed, ErrGoexit)
+		r.payload.changed()
+	}
+}
+
+// watched records what a watch returned; it changes nothing.
+func (r *recorder) watched(err error) {
+	if r == nil {
+		return
+	}
+	outcome := OutcomeProceeded
+	if err != nil {
+		outcome = OutcomeFailed
+	}
+	r.close(outcome, err)
+}
+
 // close ends the record of the running hook. The clock comes first: what the
 // recorder does itself is no hook's time.
 func (r *recorder) close(outcome Outcome, err error) *HookRun {
-	took := time.Since(r.start) - r.began
+	r.last = clock()
 	run := &r.event.Hooks[len(r.event.Hooks)-1]
-	run.Outcome, run.Err, run.Duration = outcome, err, took
+	run.Outcome, run.Err, run.Duration = outcome, err, r.last-r.began
 	r.running = false
 	return run
 }
 
-// send is deferred by the dispatch.
+// send tells the observers, if there is anything to tell.
 func (r *recorder) send() {
-	if r.running { // a hook ends the goroutine
-		r.close(OutcomeFailed, ErrGoexit)
-		r.payload.changed()
-	}
-	if len(r.event.Hooks) == 0 {
+	if r == nil || len(r.event.Hooks) == 0 && r.event.Outcome == "" {
 		return
 	}
 	r.event.HookCount = len(r.event.Hooks)
-	r.event.Duration = time.Since(r.start)
+	r.event.Duration = r.last - r.start
 	if r.event.Outcome == "" {
 		r.event.Outcome = OutcomeProceeded
-		if r.payload.differs() {
+		if r.payload.moved {
 			r.event.Outcome = OutcomeModified
 		}
 	}
-	notify(r.nest(), r.watchers, r.event)
-}
-
-// nest returns the ctx for observers. One that opens the seam that it observes
-// is stopped as a hook would be, but it can change nothing: the nest that breaks
-// is its own, not that of the hooks around it.
-func (r *recorder) nest() context.Context {
-	n := nestOf(r.ctx)
-	if n == nil {
-		return r.ctx
-	}
-	own := &nest{Context: r.ctx, depth: n.depth}
-	own.root = &own.broken
-	return own
+	ctx, nest := onlookers(r.ctx)
+	defer nest.end()
+	notify(ctx, r.observers, &r.event)
 }
 
 // tracker knows what a payload was, so that a change in place counts too.
 type tracker struct {
+	side  side
 	point InterceptionPoint
 	c     any
-	first snapshot // frozen when the dispatch began
-	last  snapshot // frozen after the last hook that changed something
-	now   snapshot // room for changed, which would else allocate it
+	known bool    // c has a payload
+	first frozen  // when the dispatch began
+	last  *frozen // after the last hook that changed something; nil as long as none has
+	moved bool    // what it is now differs from first
 }
 
-// newTracker returns nil where c has no payload, and nothing is modified.
-func newTracker(p InterceptionPoint, c any) *tracker {
-	t := &tracker{point: p, c: c}
-	if !t.read(&t.first) {
-		return nil
+// open freezes the payload of c. Where c has none, nothing is modified.
+func (t *tracker) open(p *point, c any) {
+	t.side, t.point, t.c = p.side, p.name, c
+	s, ok := t.read()
+	t.known = ok
+	if ok {
+		t.first.take(&s)
 	}
-	t.first.freeze()
-	t.last = t.first
-	return t
 }
 
 // read asks the context. A HookPayload of a framework's own that panics must
 // not end a run because somebody observes it.
-func (t *tracker) read(s *snapshot) (ok bool) {
+func (t *tracker) read() (s snapshot, ok bool) {
 	switch c := t.c.(type) {
+	case *ToolCall: // needs no dynamic look-up
+		return c.payload(t.side), true
 	case payloader:
-		var r recovery
-		defer r.catch()
-		s.output = c.HookPayload(t.point)
-		r.returned = true
-		return true
+		return t.readOther(c)
 	case ownPayloader:
-		c.payload(t.point, s)
-		return true
+		return c.payload(t.side), true
 	}
-	return false
+	return s, false
+}
+
+func (t *tracker) readOther(c payloader) (s snapshot, ok bool) {
+	var r recovery
+	defer r.catch()
+	s.output = c.HookPayload(t.point)
+	r.returned = true
+	return s, true
 }
 
 // changed says whether the payload differs from what it was after the last
 // change.
 func (t *tracker) changed() bool {
-	if t == nil {
+	if !t.known {
 		return false
 	}
-	t.now = snapshot{}
-	if !t.read(&t.now) || t.last.same(&t.now) {
+	s, ok := t.read()
+	last := t.last
+	if last == nil {
+		last = &t.first
+	}
+	if !ok || last.same(&s) {
 		return false
 	}
-	t.last = t.now
-	t.last.freeze()
+	t.moved = !t.first.same(&s)
+	t.last = new(frozen)
+	t.last.take(&s)
 	return true
 }
 
-// differs says whether the payload differs from what it was at first.
-func (t *tracker) differs() bool { return t != nil && !t.first.same(&t.last) }
+// frozen is a payload as it was, whatever is changed in place later. Small maps
+// are kept as a list, which is quicker to make and to compare than a map.
+type frozen struct {
+	snapshot
+	entries [4]entry
+	n       int  // how many there are
+	listed  bool // the input is in entries
+}
+
+type entry struct {
+	key   string
+	value any
+}
+
+func (f *frozen) take(s *snapshot) {
+	f.snapshot = *s
+	if len(s.input) <= len(f.entries) {
+		f.listed = true
+		for k, v := range s.input {
+			f.entries[f.n] = entry{k, v}
+			f.n++
+		}
+		f.input = nil
+	}
+	f.snapshot.freeze()
+}
+
+func (f *frozen) same(now *snapshot) bool {
+	return f.sameInput(now.input) && f.snapshot.same(now)
+}
+
+func (f *frozen) sameInput(now map[string]any) bool {
+	if !f.listed {
+		return shallow.EqualMaps(f.input, now)
+	}
+	if f.n != len(now) {
+		return false
+	}
+	for _, e := range f.entries[:f.n] {
+		if v, ok := now[e.key]; !ok || !shallow.Identical(e.value, v) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,5 +1,8 @@
 package hooks
 
+// Which hooks there are: registries, the handles of what is in them, and the
+// scopes in which a registry is active. How a chain is ordered is in chain.go.
+
 import (
 	"context"
 	"fmt"
@@ -10,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Registry holds the hooks of each point, and the observers of what they do.
@@ -18,6 +22,7 @@ import (
 type Registry struct {
 	mu       sync.Mutex                 // serialises changes; readers take no lock
 	seq      uint64                     // protected by mu; numbers registrations
+	presence *presence                  // protected by mu; nil in the default registry and until first use
 	chains   atomic.Pointer[[]*chain]   // by point id; the default registry's are in the points
 	watchers atomic.Pointer[[]*watcher] // observers; copied on change
 }
@@ -34,15 +39,96 @@ func Default() *Registry { return &std }
 // active with [WithScope].
 func NewRegistry() *Registry { return new(Registry) }
 
+// presence is what a registry adds to the counters of the process: where they
+// are zero, a dispatch looks for nothing. It is apart from the registry, so that
+// a registry that is dropped with hooks in it can be collected and counted off.
+type presence struct {
+	mu        sync.Mutex
+	at        map[*point]bool
+	observers int32
+}
+
+// presenceOf returns the presence of r. The caller holds r.mu.
+func (r *Registry) presenceOf() *presence {
+	if r.presence == nil {
+		r.presence = &presence{at: make(map[*point]bool)}
+		if r != &std {
+			runtime.AddCleanup(r, (*presence).leave, r.presence)
+		}
+	}
+	return r.presence
+}
+
+// hooksAt tells whether the registry has hooks at p.
+func (e *presence) hooksAt(p *point, any bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case any && !e.at[p]:
+		e.at[p] = true
+		p.scoped.Add(1)
+	case !any && e.at[p]:
+		delete(e.at, p)
+		p.scoped.Add(-1)
+	}
+}
+
+// observe tells of one observer more or less.
+func (e *presence) observe(by int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.observers += by
+	observed.Add(by)
+}
+
+// leave takes back all that the registry counts for. Nobody can reach it any
+// more.
+func (e *presence) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for p := range e.at {
+		p.scoped.Add(-1)
+	}
+	observed.Add(-e.observers)
+	e.at, e.observers = nil, 0
+}
+
+// Kind says what a registered function does. More kinds may be added.
+type Kind string
+
+// The kinds of functions that a registry holds.
+const (
+	KindHook  Kind = "hook"  // changes; see [On]
+	KindGuard Kind = "guard" // decides; see [Guard]
+	KindWatch Kind = "watch" // looks; see [Watch]
+)
+
+// rank orders kinds as a dispatch runs them.
+func (k Kind) rank() int {
+	switch k {
+	case KindWatch:
+		return 2
+	case KindGuard:
+		return 1
+	}
+	return 0
+}
+
 // Registration is the handle of one registered hook. It keeps neither the hook
-// function nor, once the hook is removed, the registry.
+// function nor, once the hook is removed, the registry. Its methods are safe
+// for concurrent use; on a nil Registration they return zero values.
 type Registration struct {
-	point *point
-	name  string                   // as given by WithName
-	pc    uintptr                  // where it was registered
-	seq   uint64                   // its place among the registrations of its registry
-	site  atomic.Pointer[string]   // pc as text, once somebody asked
-	owner atomic.Pointer[Registry] // nil once removed; changes under the owner's mu
+	point    *point
+	name     string // as given by WithName
+	kind     Kind
+	tools    []string
+	agents   []string
+	priority int
+	timeout  time.Duration
+	pc       uintptr                  // where it was registered
+	seq      uint64                   // its place among the registrations of its registry
+	site     atomic.Pointer[string]   // pc as text, once somebody asked
+	owner    atomic.Pointer[Registry] // nil once removed; changes under the owner's mu
 }
 
 // Remove removes the hook and reports whether this call did it: true the first
@@ -58,15 +144,22 @@ func (r *Registration) Remove() bool {
 	return owner != nil && owner.Unregister(r)
 }
 
-// Name returns the name given by [WithName], or else where the hook was
-// registered, as in "guards.go:42". It is for people: it need not be unique
-// and is no key.
+// Name returns the name given by [WithName], or else the Place. It is for
+// people: it need not be unique and is no key.
 func (r *Registration) Name() string {
 	if r == nil {
 		return ""
 	}
-	if r.name != "" || r.pc == 0 {
+	if r.name != "" {
 		return r.name
+	}
+	return r.Place()
+}
+
+// Place returns where the hook was registered, as in "guards.go:42".
+func (r *Registration) Place() string {
+	if r == nil || r.pc == 0 {
+		return ""
 	}
 	if site := r.site.Load(); site != nil {
 		return *site
@@ -85,23 +178,112 @@ func (r *Registration) Point() InterceptionPoint {
 	return r.point.name
 }
 
+// Kind returns what the registered function is.
+func (r *Registration) Kind() Kind {
+	if r == nil {
+		return ""
+	}
+	return r.kind
+}
+
+// Tools returns what [WithTools] was given, nil without it. The slice is the
+// caller's.
+func (r *Registration) Tools() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.tools)
+}
+
+// Agents returns what [WithAgents] was given, nil without it. The slice is the
+// caller's.
+func (r *Registration) Agents() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Clone(r.agents)
+}
+
+// Priority returns what [WithPriority] was given, 0 without it.
+func (r *Registration) Priority() int {
+	if r == nil {
+		return 0
+	}
+	return r.priority
+}
+
+// Timeout returns what [WithTimeout] was given, 0 without it.
+func (r *Registration) Timeout() time.Duration {
+	if r == nil {
+		return 0
+	}
+	return r.timeout
+}
+
+// hook is one registered function. All but used is fixed at registration.
+type hook struct {
+	reg        *Registration
+	registry   *Registry // of the registration, until it is added
+	fn         any       // a Func[C] of the point's C, a WatchFunc[C] of a watch
+	tools      *toolFilter
+	hasAgents  bool
+	failClosed bool
+	once       bool
+	stopRun    bool
+	used       atomic.Bool // a once hook has had its run
+}
+
+// String describes the hook as a listing shows it.
+func (h *hook) String() string {
+	var b strings.Builder
+	b.WriteString(h.reg.Name())
+	if h.tools != nil {
+		fmt.Fprintf(&b, " tools=%q", h.reg.tools)
+	}
+	if h.hasAgents {
+		fmt.Fprintf(&b, " agents=%q", h.reg.agents)
+	}
+	if h.reg.priority != 0 {
+		fmt.Fprintf(&b, " priority=%d", h.reg.priority)
+	}
+	if h.reg.timeout != 0 {
+		fmt.Fprintf(&b, " timeout=%v", h.reg.timeout)
+	}
+	switch {
+	case h.reg.kind != KindHook:
+		b.WriteString(" " + string(h.reg.kind))
+	case h.failClosed:
+		b.WriteString(" fail-closed")
+	}
+	if h.once {
+		b.WriteString(" once")
+	}
+	return b.String()
+}
+
+// claim says whether a hook may run now, and uses up one that runs once.
+func (h *hook) claim() bool {
+	if !h.once {
+		return true
+	}
+	if !h.used.CompareAndSwap(false, true) {
+		return false
+	}
+	if owner := h.reg.owner.Load(); owner != nil {
+		owner.usedUp(h.reg)
+	}
+	return true
+}
+
 // add registers one hook.
-func (r *Registry) add(p *point, fn any, cfg config, pc uintptr) *Registration {
-	reg := &Registration{point: p, name: cfg.name, pc: pc}
-	h := &hook{
-		reg: reg, fn: fn,
-		priority: cfg.priority, failClosed: cfg.failClosed, guard: cfg.guard, once: cfg.once,
-		agents: cfg.agents, byAgent: cfg.byAgent,
-	}
-	if cfg.byTool {
-		h.tools = newToolFilter(cfg.tools)
-	}
+func (r *Registry) add(h *hook) *Registration {
+	reg := h.reg
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seq++
 	reg.seq = r.seq
 	reg.owner.Store(r)
-	r.setChain(p, r.chain(p).with(h))
+	r.setChain(reg.point, r.chain(reg.point).with(h))
 	return reg
 }
 
@@ -121,20 +303,34 @@ func (r *Registry) Unregister(reg *Registration) bool {
 	return true
 }
 
-// Hooks lists the hooks of r at p in running order. The slice is the caller's.
+// usedUp removes the hook of reg, which has had its one run. It stays in the
+// chain, where it is passed over, until half of the chain is used up: building
+// the index anew for each of many would take quadratic time.
+func (r *Registry) usedUp(reg *Registration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if reg.owner.Load() != r {
+		return
+	}
+	reg.owner.Store(nil)
+	if ch := r.chain(reg.point); ch.spend() {
+		r.setChain(reg.point, ch.compacted())
+	}
+}
+
+// Hooks lists the hooks of r at p in running order, guards and watches
+// included. A name that no point has gives an empty list. The slice is the
+// caller's.
 func (r *Registry) Hooks(p AnyPoint) []*Registration {
 	pt := lookup(p)
 	if pt == nil {
 		return nil
 	}
-	ch := r.chain(pt)
-	if ch == nil {
-		return nil
-	}
-	ch.prepared(pt)
-	regs := make([]*Registration, len(ch.hooks))
-	for i, h := range ch.hooks {
-		regs[i] = h.reg
+	var regs []*Registration
+	for _, h := range r.chain(pt).inOrder() {
+		if !h.used.Load() {
+			regs = append(regs, h.reg)
+		}
 	}
 	return regs
 }
@@ -152,7 +348,7 @@ func (r *Registry) Clear(p AnyPoint) int {
 }
 
 // ClearAll removes every hook of r and returns how many there were. Observers
-// stay.
+// stay, and so do what [SetLogger], [SetHumanInput] and [SetLiveDisplay] set.
 func (r *Registry) ClearAll() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,14 +361,11 @@ func (r *Registry) ClearAll() int {
 
 // clear empties the chain at p. The caller holds mu.
 func (r *Registry) clear(p *point) int {
-	ch := r.chain(p)
-	if ch == nil {
-		return 0
-	}
 	n := 0
-	for h := range ch.registered() {
-		h.reg.owner.Store(nil)
-		n++
+	for _, h := range r.chain(p).registered() {
+		if h.reg.owner.Swap(nil) != nil {
+			n++
+		}
 	}
 	r.setChain(p, nil)
 	return n
@@ -195,16 +388,25 @@ func (r *Registry) setChain(p *point, ch *chain) {
 		p.std.Store(ch)
 		return
 	}
-	p.scoped.Store(true)
+	old := r.chains.Load()
+	if ch == nil && (old == nil || p.id >= len(*old) || (*old)[p.id] == nil) {
+		return
+	}
 	var chains []*chain
-	if old := r.chains.Load(); old != nil {
+	if old != nil {
 		chains = slices.Clone(*old)
 	}
 	for len(chains) <= p.id {
 		chains = append(chains, nil)
 	}
 	chains[p.id] = ch
+	if ch != nil {
+		r.presenceOf().hooksAt(p, true)
+	}
 	r.chains.Store(&chains)
+	if ch == nil {
+		r.presenceOf().hooksAt(p, false)
+	}
 }
 
 // String lists the chains of r in running order, one hook a line with its
@@ -212,12 +414,12 @@ func (r *Registry) setChain(p *point, ch *chain) {
 func (r *Registry) String() string {
 	var b strings.Builder
 	for _, p := range definedPoints() {
-		ch := r.chain(p)
-		if ch == nil {
+		hooks := slices.DeleteFunc(slices.Clone(r.chain(p).inOrder()), func(h *hook) bool { return h.used.Load() })
+		if len(hooks) == 0 {
 			continue
 		}
 		fmt.Fprintf(&b, "%s\n", p.name)
-		for _, h := range ch.prepared(p).hooks {
+		for _, h := range hooks {
 			fmt.Fprintf(&b, "  %s\n", h)
 		}
 	}
@@ -225,6 +427,26 @@ func (r *Registry) String() string {
 		return "no hooks\n"
 	}
 	return b.String()
+}
+
+// WithScope returns a ctx under which r is active: everything dispatched with
+// it, in any goroutine, runs the hooks of r after those of the [Default]
+// registry and of the scopes around it. A scope ends with its ctx; nothing has
+// to be removed. A registry that is active already, the default one included,
+// changes nothing. WithScope panics if r is nil.
+func WithScope(ctx context.Context, r *Registry) context.Context {
+	if r == nil {
+		panic("hooks: WithScope: the registry is nil; make one with NewRegistry")
+	}
+	ctx = nonNil(ctx)
+	outer := frameOf(ctx)
+	scopes := outer.activeScopes()
+	if r == &std || slices.Contains(scopes, r) {
+		return ctx
+	}
+	f := newFrame(ctx, outer)
+	f.scopes = append(slices.Clip(scopes), r)
+	return &f
 }
 
 // Hooks is a shortcut for [Registry.Hooks] of the [Default] registry.
@@ -239,72 +461,3 @@ func Clear(p AnyPoint) int { return std.Clear(p) }
 
 // ClearAll is a shortcut for [Registry.ClearAll] of the [Default] registry.
 func ClearAll() int { return std.ClearAll() }
-
-// hook is one registered function. All but used is fixed at registration.
-type hook struct {
-	reg        *Registration
-	fn         any // a Func[C] of the point's C
-	tools      *toolFilter
-	agents     []string
-	byAgent    bool
-	priority   int
-	guard      bool
-	failClosed bool
-	once       bool
-	used       atomic.Bool // a once hook has had its run
-}
-
-// String describes the hook as a listing shows it.
-func (h *hook) String() string {
-	var b strings.Builder
-	b.WriteString(h.reg.Name())
-	if h.tools != nil {
-		fmt.Fprintf(&b, " tools=%q", h.tools.names)
-	}
-	if h.byAgent {
-		fmt.Fprintf(&b, " agents=%q", h.agents)
-	}
-	if h.priority != 0 {
-		fmt.Fprintf(&b, " priority=%d", h.priority)
-	}
-	switch {
-	case h.guard:
-		b.WriteString(" guard")
-	case h.failClosed:
-		b.WriteString(" fail-closed")
-	}
-	if h.once {
-		b.WriteString(" once")
-	}
-	return b.String()
-}
-
-// WithScope returns a ctx under which r is active: everything dispatched with
-// it, in any goroutine, runs the hooks of r after those of the [Default]
-// registry and of the scopes around it. A scope ends with its ctx; nothing has
-// to be removed. A registry that is active already, the default one included,
-// changes nothing. WithScope panics if r is nil.
-func WithScope(ctx context.Context, r *Registry) context.Context {
-	if r == nil {
-		panic("hooks: WithScope: the registry is nil; make one with NewRegistry")
-	}
-	outer := scopesOf(ctx)
-	if r == &std || slices.Contains(outer, r) {
-		return ctx
-	}
-	return context.WithValue(nonNil(ctx), scopesKey, append(slices.Clip(outer), r))
-}
-
-// scopesOf returns the active registries of ctx but the default one, from the
-// outermost in.
-func scopesOf(ctx context.Context) []*Registry {
-	if ctx == nil {
-		return nil
-	}
-	scopes, _ := ctx.Value(scopesKey).([]*Registry)
-	return scopes
-}
-
-// observed is set, for good, when a registry first gets an observer: only then
-// must a dispatch look for observers.
-var observed atomic.Bool

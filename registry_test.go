@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -258,13 +259,15 @@ func TestRegistry_printsItsChains(t *testing.T) {
 	tool("low", hooks.WithPriority(-1), hooks.WithFailClosed())
 	tool("plain")
 	tool("high", hooks.WithPriority(5), hooks.WithAgents("Writer"), hooks.WithOnce())
-	tool("none", hooks.WithTools())
+	tool("slow", hooks.WithTimeout(time.Minute))
+	hooks.Watch(hooks.PreToolCall, func(context.Context, *hooks.ToolCall, error) {}, hooks.In(r), hooks.WithName("audit"), hooks.WithPriority(9))
 	assert.Equal(t, `pre_tool_call
   high agents=["Writer"] priority=5 once
   plain
-  none tools=[]
+  slow timeout=1m0s
   low priority=-1 fail-closed
   policy tools=["Delete File" "rm*"] guard
+  audit priority=9 watch
 post_step
   post
 `, r.String())

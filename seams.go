@@ -1,5 +1,20 @@
 package hooks
 
+// What all seams keep. A seam is the passage of an operation through its pre
+// point, its body and its post point:
+//
+//	open     the ctx, who calls, how deep hooks are nested
+//	fire     a point: copies, hooks and guards, then settle, then watches
+//	settle   what a point's outcome means for the context, applied once
+//	runBody  the body, and the end on every way out of it
+//	close    the use of the context is over
+//
+// A pre point that passes is followed by its post point exactly once, whatever
+// the body does. Where the body failed, an abort of the post hooks is ignored and
+// the original error or panic goes on unchanged. A value that a post point
+// refused, or that nobody checked since a hook ended the goroutine, doesn't stay
+// in the context.
+
 import (
 	"context"
 	"errors"
@@ -10,96 +25,218 @@ import (
 	"github.com/loophooks/hooks/internal/errtree"
 )
 
-// A seam is the passage of an operation through its pre point, its body and
-// its post point. The rules that all seams share stand here; those of the
-// tool seam, which turns refusals into results, in seams_tool.go.
-//
-// A pre point that passes is followed by its post point exactly once, whatever
-// the body does. Where the body failed, an abort of the post hooks is ignored
-// and the original error or panic goes on unchanged.
+// seam is one passage. What belongs to the passage is here and not in the
+// context, which hooks can begin once more while it is under way.
 type seam struct {
-	ctx   context.Context // what the body gets
-	outer *nest           // the hooks that the seam was opened in
-	inner *nest           // what this seam's own hooks get, once it has any
-	reuse bool            // inner was made of ctx
-	fatal error           // ends the tool seam with this error instead of a result
+	kind   seamKind
+	stage  side            // before or after the body
+	post   *point          // of Run
+	ctx    context.Context // what the body gets
+	frame  *frame          // the innermost frame of ctx
+	outer  *nest           // the hooks that the seam was opened in
+	inner  *nest           // what this seam's own hooks get, once it has any
+	stale  bool            // inner was made of another ctx
+	values *Values         // of the context, nil if it has none
+	began  identity        // what the call was when the seam was opened
+	named  bool            // began is set
+
+	err   error // what the body returned, unmarked
+	pass  bool  // it was marked by PassThrough
+	run   bool  // of a tool call: the pre point lets the body run
+	fatal error // of a tool call: ends the seam with this error instead of a result
 }
 
+// seamKind says whose rules settle applies.
+type seamKind uint8
+
+const (
+	ownSeam seamKind = iota // of Run
+	executionSeam
+	stepSeam
+	modelSeam
+	toolSeam
+)
+
 // open begins a seam on a context with the Caller and the Values given, nil if
-// it has none. It fails inside a nest that is too deep and when ctx is done: no point
-// fires for work that will not happen.
-func open(ctx context.Context, caller *Caller, values *Values) (seam, error) {
-	ctx = nonNil(ctx)
+// it has none. It fails inside a nest that is too deep and when ctx is done: no
+// point fires for work that will not happen.
+func (s *seam) open(ctx context.Context, caller *Caller, values *Values) error {
+	s.ctx = nonNil(ctx)
+	s.frame, s.values = frameOf(s.ctx), values
 	if values != nil {
 		values.beginUse()
 	}
-	if caller != nil && callers.Load() {
-		fillFrom(ctx, caller, values)
+	if caller != nil {
+		caller.fillFrom(s.frame, values, parentField|rootField)
 	}
-	s := seam{ctx: ctx, outer: nestOf(ctx)}
+	s.outer = s.frame.openNest()
 	if err := s.outer.enter(); err != nil {
-		return s, err
+		return err
 	}
-	return s, ctx.Err()
+	return s.ctx.Err()
 }
 
-// fillFrom fills what is unset in caller from ctx, and takes back first what an
-// earlier use of the context was filled with.
-func fillFrom(ctx context.Context, caller *Caller, values *Values) {
-	own := *caller
-	if values != nil && !values.filled.unset() {
-		own = own.except(values.filled)
+// close ends the use of the context.
+func (s *seam) close() {
+	if s.values != nil {
+		s.values.endUse()
 	}
-	*caller = own
-	caller.fill(CallerFrom(ctx))
-	if values != nil {
-		values.filled = caller.except(own)
-	}
+	s.inner.end()
 }
 
-// fire dispatches p. A nest that has grown too deep fails here even if the
-// hook that found out kept it to itself.
-func fire[C any](s *seam, p Point[C], c *C) error { return fireIn(s, s.ctx, false, p, c) }
+// carry makes the ctx of the body carry c. It costs nothing where c says
+// nothing new.
+func (s *seam) carry(c *Caller) {
+	var outer Caller
+	if s.frame != nil && s.frame.caller != nil {
+		outer = *s.frame.caller
+		fillString(&outer.RootRunID, outer.RunID) // as a seam fills it in
+	}
+	if c.sameAs(&outer) {
+		return
+	}
+	s.frame = withCaller(s.ctx, s.frame, *c)
+	s.ctx, s.stale = s.frame, true
+}
 
-func fireIn[C any](s *seam, ctx context.Context, detached bool, p Point[C], c *C) error {
-	if p.p == nil {
-		return misuse(nil)
+// fire dispatches p, before or after the body, and settles what came of it. A
+// nest that has grown too deep fails here even if the hook that found out kept
+// it to itself. A hook that ends the goroutine is settled as well.
+func fire[C any](s *seam, stage side, p Point[C], c *C) error {
+	s.stage = stage
+	if p.p.unused() || !p.p.enabled(s.frame) {
+		return s.settle(p.p, c, nil)
 	}
-	if p.p.unused() || !p.p.enabled(ctx) {
-		return nil
+	return fireHooks(s, p.p, c)
+}
+
+func fireHooks[C any](s *seam, p *point, c *C) (err error) {
+	var r round
+	ctx := s.hookCtx()
+	if !r.open(ctx, &s.inner.frame, p) { // what there was is gone again
+		return s.settle(p, c, nil)
 	}
-	if s.inner == nil || !s.reuse || detached {
-		in := s.outer.inside(ctx)
-		if s.inner != nil {
-			in.root = s.inner.root
+	if s.stage == after {
+		r.began, r.inSeam = s.began, s.named
+	}
+	if d, ok := any(c).(detacher); ok {
+		d.detach(s.stage)
+	}
+	if s.values != nil {
+		s.values.fire(1)
+	}
+	returned := false
+	defer func() {
+		if returned {
+			return
 		}
-		s.inner, s.reuse = in, true
+		if s.values != nil {
+			s.values.fire(-1)
+		}
+		_ = s.settle(p, c, ErrGoexit) // there is nobody left to return it to
+		closeRound(&r, c, ErrGoexit)
+	}()
+	outcome := decide(&r, c)
+	if fault := s.inner.fault(p.name); fault != nil {
+		outcome = fault
 	}
-	err := dispatch[C](s.inner, p.p, c)
-	if fault := s.inner.fault(p.p.name); fault != nil {
-		return fault
+	returned = true
+	if s.values != nil {
+		s.values.fire(-1)
+	}
+	err = s.settle(p, c, outcome)
+	if r.attended {
+		closeRound(&r, c, outcome)
 	}
 	return err
 }
 
-// errExiting stands for the result of a dispatch that never returned, since a hook
-// ended the goroutine. Deferred functions compare with it.
-var errExiting = errors.New("hooks: a dispatch that doesn't return")
-
-// firePost dispatches a post point. It gets a live ctx, since the audit of a
-// cancelled run has to be written too.
-func firePost[C any](s *seam, p Point[C], c *C) error {
-	if s.ctx.Err() != nil {
-		return fireIn(s, context.WithoutCancel(s.ctx), true, p, c)
+// hookCtx returns the ctx for the hooks of the seam. Post points get a live one,
+// since the audit of a cancelled run has to be written too.
+func (s *seam) hookCtx() context.Context {
+	ctx, detached := s.ctx, false
+	if s.stage == after && ctx.Err() != nil {
+		ctx, detached = context.WithoutCancel(ctx), true
 	}
-	return fire(s, p, c)
+	if s.inner == nil || s.stale || detached {
+		in := newNest(ctx, s.frame, s.outer)
+		if s.inner != nil {
+			in.root = s.inner.root
+			s.inner.end()
+		}
+		s.inner, s.stale = in, detached
+	}
+	return &s.inner.frame
+}
+
+// settle applies what came of a point to the context, and returns what the seam
+// goes on with.
+func (s *seam) settle(p *point, c any, err error) error {
+	switch s.kind {
+	case toolSeam:
+		if s.stage == before {
+			return s.settlePreTool(c.(*ToolCall), err)
+		}
+		return s.settlePostTool(c.(*ToolCall), err)
+	case modelSeam:
+		s.settleModel(c.(*ModelCall), err)
+	case stepSeam:
+		s.settleStep(c.(*Step), err)
+	case executionSeam:
+		s.settleExecution(c.(*Execution), err)
+	case ownSeam:
+		if err != nil && s.err == nil {
+			tellError(s.ctx, p, c, err)
+		}
+	}
+	if s.stage == before || s.err == nil {
+		return err
+	}
+	return s.verdict(err)
+}
+
+// end fires what follows the body, which returned err, and returns what the seam
+// does.
+func end[C any](s *seam, c *C, err error) error {
+	defer s.close()
+	s.returned(err)
+	if s.kind != ownSeam {
+		return s.endKind(c)
+	}
+	if s.err != nil {
+		tellError(s.ctx, s.post, c, s.err)
+	}
+	return fire(s, after, Point[C]{s.post}, c)
+}
+
+// endKind is end for the contexts of this package. It isn't generic, so that the
+// compiler sees that a seam stays off the heap.
+func (s *seam) endKind(c any) error {
+	switch s.kind {
+	case toolSeam:
+		return s.endTool(c.(*ToolCall))
+	case modelSeam:
+		return s.endModel(c.(*ModelCall))
+	case stepSeam:
+		return s.endStep(c.(*Step))
+	}
+	return s.endExecution(c.(*Execution))
+}
+
+// verdict decides what a seam returns whose body failed: its error, whatever the
+// post hooks say, unless they never ended.
+func (s *seam) verdict(post error) error {
+	if post != nil && errtree.Has(post, ErrTooDeep) {
+		return errors.Join(s.err, post)
+	}
+	return s.err
 }
 
 // PassThrough marks an error that a body returns as control flow of the
 // framework, such as an interrupt, and not a failure: the seam returns err as
 // it is, sets the context's Err to it, fills in no result and ignores aborts of
-// the post hooks. It marks err for the innermost seam only. A nil err gives
-// nil.
+// the post hooks. It marks err for the innermost seam only: a body that hands it
+// on to the seam around marks it again. A nil err gives nil.
 func PassThrough(err error) error {
 	if err == nil {
 		return nil
@@ -111,63 +248,53 @@ type passThrough struct{ error }
 
 func (p *passThrough) Unwrap() error { return p.error }
 
-// verdict decides what a seam returns, once its post hooks have run: err is
-// what the body returned, unmarked, and post what the post point returned.
-func verdict(err, post error) error {
-	switch {
-	case err == nil:
-		return post
-	case post != nil && errtree.Has(post, ErrTooDeep):
-		return errors.Join(err, post)
-	}
-	return err
-}
-
-// unmark takes the mark of PassThrough off an error.
-func unmark(err error) (pass bool, _ error) {
+// returned notes what the body returned.
+func (s *seam) returned(err error) {
+	s.err = err
 	if p, ok := err.(*passThrough); ok {
-		return true, p.error
+		s.pass, s.err = true, p.error
 	}
-	return false, err
 }
 
 // runBody runs body and then end, exactly once on every way out. A panic goes
-// on after end with the value it had, unless the seam keeps it; an exit of the
-// goroutine always goes on.
-func runBody[C any](s seam, c *C, body Func[C], end func(seam, *C, error) error, keepPanic bool) error {
+// on with the value it had, unless the seam keeps it, and so does an exit of the
+// goroutine. It is raised again before the frame that recovered it is left, so
+// that a crash shows where it came from.
+func runBody[C any](s *seam, c *C, body Func[C], keepPanic bool) (err error) {
+	if s.values != nil {
+		s.values.running++
+	}
 	left := false
 	defer func() {
-		if !left {
+		if left {
+			return
+		}
+		if s.values != nil {
+			s.values.running--
+		}
+		value := recover()
+		if value == nil && unwindingHere() == exiting {
 			_ = end(s, c, ErrGoexit) // there is nobody left to return it to
+			return
+		}
+		err = end(s, c, newPanicError(value))
+		if !keepPanic {
+			panic(value)
 		}
 	}()
-	panicked, err := callBody(s.ctx, c, body)
+	err = body(s.ctx, c)
 	left = true
-	if panicked == nil {
-		return end(s, c, err)
+	if s.values != nil {
+		s.values.running--
 	}
-	err = end(s, c, panicked)
-	if keepPanic {
-		return err
-	}
-	panic(panicked.Value)
-}
-
-func callBody[C any](ctx context.Context, c *C, body Func[C]) (_ *PanicError, err error) {
-	var r recovery
-	func() {
-		defer r.catch()
-		err = body(ctx, c)
-		r.returned = true
-	}()
-	return r.panicked, err
+	return end(s, c, err)
 }
 
 // ender makes the end function of a Begin form: it runs end once, and returns
 // the same error however often it is called. A call while end runs, by a post
 // hook or another goroutine, returns the error that it was given: waiting could
 // deadlock.
-func ender[C any](s seam, c *C, end func(seam, *C, error) error) func(error) error {
+func ender[C any](s *seam, c *C) func(error) error {
 	var begun atomic.Bool
 	var result atomic.Pointer[error]
 	return func(err error) error {
@@ -183,6 +310,47 @@ func ender[C any](s seam, c *C, end func(seam, *C, error) error) func(error) err
 	}
 }
 
+// End ends what a Begin form has begun, where the body may panic. Defer it
+// directly, with the end function and the address of the error that the body
+// leaves:
+//
+//	func call(ctx context.Context, t *hooks.ToolCall) (err error) {
+//		ctx, end, err := hooks.BeginTool(ctx, t)
+//		if err != nil {
+//			return err
+//		}
+//		defer hooks.End(end, &err)
+//		if t.ShouldRun() {
+//			t.Result, err = run(ctx, t.Input)
+//		}
+//		return err
+//	}
+//
+// After a panic the end function gets a [*PanicError], and the panic goes on
+// with the value it had; where the goroutine is exiting it gets [ErrGoexit].
+// Otherwise it gets *err. What it returns is stored in *err.
+func End(end func(error) error, err *error) {
+	value := recover()
+	why := returning
+	if value == nil {
+		why = unwindingHere()
+	}
+	var failure error
+	switch {
+	case value != nil || why == panicking:
+		failure = newPanicError(value)
+		defer panic(value)
+	case why == exiting:
+		failure = ErrGoexit
+	case err != nil:
+		failure = *err
+	}
+	result := end(failure)
+	if err != nil {
+		*err = result
+	}
+}
+
 func noBody(p *point) error {
 	return fmt.Errorf("hooks: %s: the body is nil; there is nothing to run", p.name)
 }
@@ -194,56 +362,66 @@ func noEnd(err error) func(error) error { return func(error) error { return err 
 // guarantees of the seams of this package: an abort at pre is returned and
 // body doesn't run; otherwise post fires exactly once, whatever body does. A C
 // with SetHookError(error) is told of a failure before post fires, and of an
-// abort by a hook. Run returns body's error unchanged, or the abort of post, or
-// an error for a nil c. When ctx is done on entry no point fires and ctx.Err()
-// is returned; when it is done after pre, body doesn't run and post fires.
+// abort by a hook. Run returns the body's error unchanged, or the abort of post,
+// or an error for a nil c. When ctx is done on entry no point fires and
+// ctx.Err() is returned; when it is done after pre, the body doesn't run and post
+// fires. Neither does it run where C has Answered() bool and that is true, and
+// where C embeds a [ToolCall] whose arguments could not be read: that error is
+// then the body's.
 func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) error {
 	switch {
 	case pre.p == nil || post.p == nil:
-		return misuse(nil)
+		return errNoContext(nil)
 	case c == nil:
-		return misuse(pre.p)
+		return errNoContext(pre.p)
 	case body == nil:
 		return noBody(pre.p)
 	}
 	var caller *Caller
-	if own, ok := any(c).(interface{ hookCaller() *Caller }); ok {
+	if own, ok := any(c).(calling); ok {
 		caller = own.hookCaller()
 	}
 	var values *Values
-	if own, ok := any(c).(interface{ hookValues() *Values }); ok {
+	if own, ok := any(c).(valued); ok {
 		values = own.hookValues()
-		defer values.endUse()
 	}
-	s, err := open(ctx, caller, values)
-	if err != nil {
+	if own, ok := any(c).(useBeginner); ok {
+		own.forgetAnswer()
+	}
+	s := seam{post: post.p}
+	if err := s.open(ctx, caller, values); err != nil {
+		s.close()
 		return err
 	}
-	end := func(s seam, c *C, err error) error {
-		_, err = unmark(err)
-		if err != nil {
-			tellError(s.ctx, post.p, c, err)
-		}
-		after := firePost(&s, post, c)
-		if err == nil && after != nil {
-			tellError(s.ctx, post.p, c, after)
-		}
-		return verdict(err, after)
+	if id, failure := identify(pre.p, c); failure == nil {
+		s.began, s.named = id, true
 	}
-	if err := fire(&s, pre, c); err != nil {
-		tellError(s.ctx, pre.p, c, err)
+	passed := false
+	defer func() {
+		if !passed { // end closes the seam else
+			s.close()
+		}
+	}()
+	if err := fire(&s, before, pre, c); err != nil {
 		return err
 	}
+	passed = true
 	if err := s.ctx.Err(); err != nil {
-		return end(s, c, err)
+		return end(&s, c, err)
 	}
-	return runBody(s, c, body, end, false)
+	if own, ok := any(c).(refuser); ok && own.refusal() != nil {
+		return end(&s, c, own.refusal())
+	}
+	if own, ok := any(c).(answerable); ok && own.Answered() {
+		return end(&s, c, nil)
+	}
+	return runBody(&s, c, body, false)
 }
 
 // tellError tells c of a failure, if it wants to know. What it panics with must
 // not keep the post point from firing.
 func tellError(ctx context.Context, p *point, c any, err error) {
-	told, ok := c.(interface{ SetHookError(error) })
+	told, ok := c.(failable)
 	if !ok {
 		return
 	}

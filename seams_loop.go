@@ -1,180 +1,196 @@
 package hooks
 
-import (
-	"context"
+// The seams of executions, steps and model calls: which points they fire, in
+// which order, and what a refusal leaves in the context.
 
-	"github.com/loophooks/hooks/internal/shallow"
-)
+import "context"
 
 // BeginModel fires [PreModelCall]. A non-nil error means blocked: there is no
 // body and no end. Otherwise call the model under the ctx returned, unless
 // m.Answered, and give its error to end, which fires [PostModelCall] once and
-// returns what [RunModel] would. Defer end where the body may panic.
+// returns what [RunModel] would. Where the body may panic, defer [End].
 func BeginModel(ctx context.Context, m *ModelCall) (context.Context, func(error) error, error) {
-	s, err := beginModel(ctx, m)
-	if err != nil {
+	s := &seam{kind: modelSeam}
+	if err := s.beginModel(ctx, m); err != nil {
 		return nonNil(ctx), noEnd(err), err
 	}
-	return s.ctx, ender(s, m, endModel), nil
+	return s.ctx, ender(s, m), nil
 }
 
 // RunModel runs a model call: [PreModelCall], body, [PostModelCall]. A blocked
 // call returns the [*HookAborted] and fires no post point; an answered one
-// skips body. Body sends m.Messages with the tools of m.Tools and sets
+// skips the body. The body sends m.Messages with the tools of m.Tools and sets
 // m.Response, m.ToolCalls, m.RawResponse and m.Usage; a failure is returned
-// unchanged after the post hooks. Messages and Tools are copied first where
-// there are pre hooks, so that the framework's own arrays are never written.
+// unchanged after the post hooks. Hooks get copies of the slices in m, so that
+// the framework's own arrays are never written. A response that a post hook
+// refuses is taken out of m; RawResponse and Usage stay for the record.
 //
 // Post hooks see the joined text of a streamed answer: a loop that must not
 // show unredacted text has to hold the stream back until RunModel returns.
 // When ctx is done on entry no point fires and ctx.Err() is returned; when it
-// is done after the pre hooks, body doesn't run and the post point fires.
+// is done after the pre hooks, the body doesn't run and the post point fires.
+//
+// A loop that calls the model again with the same m sets Messages and Tools
+// again: they hold what hooks made of them.
 func RunModel(ctx context.Context, m *ModelCall, body func(context.Context, *ModelCall) error) error {
 	if body == nil {
 		return noBody(PreModelCall.p)
 	}
-	s, err := beginModel(ctx, m)
-	if err != nil {
+	s := seam{kind: modelSeam}
+	if err := s.beginModel(ctx, m); err != nil {
 		return err
 	}
 	if m.answered {
-		return endModel(s, m, nil)
+		return end(&s, m, nil)
 	}
-	return runBody(s, m, body, endModel, false)
+	return runBody(&s, m, body, false)
 }
 
-func beginModel(ctx context.Context, m *ModelCall) (seam, error) {
+func (s *seam) beginModel(ctx context.Context, m *ModelCall) error {
 	if m == nil {
-		return seam{}, misuse(PreModelCall.p)
+		return errNoContext(PreModelCall.p)
 	}
 	m.reset()
-	s, err := open(ctx, &m.Caller, &m.Values)
-	if err != nil {
+	passed := false
+	defer func() {
+		if !passed {
+			s.close()
+		}
+	}()
+	if err := s.open(ctx, &m.Caller, &m.Values); err != nil {
 		m.Err = err
-		m.Values.endUse()
-		return s, err
+		return err
 	}
-	m.borrowed = true
-	err = fire(&s, PreModelCall, m)
-	m.borrowed = false
-	if err != nil {
+	s.began, s.named = identity{role: m.AgentRole}, true
+	if err := fire(s, before, PreModelCall, m); err != nil {
+		return err
+	}
+	passed = true
+	if m.answered {
+		return nil
+	}
+	if err := s.ctx.Err(); err != nil {
+		return end(s, m, err)
+	}
+	return nil
+}
+
+func (s *seam) endModel(m *ModelCall) error {
+	m.keep()
+	if s.err != nil {
+		m.Err = s.err
+	}
+	return fire(s, after, PostModelCall, m)
+}
+
+func (s *seam) settleModel(m *ModelCall, err error) {
+	switch {
+	case s.stage == after:
+		if err != nil {
+			m.veto()
+			if s.err == nil {
+				m.Err = err
+			}
+		}
+	case err != nil:
 		m.answered = false
 		m.clearResponse()
 		m.Err = err
-		m.Values.endUse()
-		return s, err
+	case m.answered: // with whatever else the hook gave
+		m.Err = nil
+	default:
+		m.Err = nil
+		m.clearResponse()
+		m.RawResponse, m.FinishReason, m.Usage = nil, "", Usage{}
 	}
-	m.Err = nil
-	if m.answered {
-		return s, nil
-	}
-	m.clearResponse()
-	if err := s.ctx.Err(); err != nil {
-		return s, endModel(s, m, err)
-	}
-	return s, nil
-}
-
-func endModel(s seam, m *ModelCall, err error) error {
-	defer m.Values.endUse()
-	_, err = unmark(err)
-	if err != nil {
-		m.Err = err
-	}
-	post := firePost(&s, PostModelCall, m)
-	if err == nil && post != nil {
-		m.Err = post
-	}
-	return verdict(err, post)
 }
 
 // BeginStep fires [PreStep]. A non-nil error means blocked: there is no body
 // and no end. Otherwise give the body's error to end, which fires [PostStep]
-// once and returns what [RunStep] would. Defer end where the body may panic.
+// once and returns what [RunStep] would. Where the body may panic, defer [End].
 func BeginStep(ctx context.Context, st *Step) (context.Context, func(error) error, error) {
-	s, err := beginStep(ctx, st)
-	if err != nil {
+	s := &seam{kind: stepSeam}
+	if err := s.beginStep(ctx, st); err != nil {
 		return nonNil(ctx), noEnd(err), err
 	}
-	return s.ctx, ender(s, st, endStep), nil
+	return s.ctx, ender(s, st), nil
 }
 
 // RunStep runs a task, a flow method or a turn: [PreStep], body, [PostStep]. A
-// blocked step returns the [*HookAborted] and fires no post point. Body sets
+// blocked step returns the [*HookAborted] and fires no post point. The body sets
 // st.Output, which the post hooks may replace; a failure is returned unchanged
-// after them. Under body, ctx carries the step's Caller. A ctx that is done is
-// treated as by [RunModel].
+// after them. An output that a post hook refuses is taken out of st. Under the
+// body, ctx carries the step's Caller. A ctx that is done is treated as by
+// [RunModel].
 func RunStep(ctx context.Context, st *Step, body func(context.Context, *Step) error) error {
 	if body == nil {
 		return noBody(PreStep.p)
 	}
-	s, err := beginStep(ctx, st)
-	if err != nil {
+	s := seam{kind: stepSeam}
+	if err := s.beginStep(ctx, st); err != nil {
 		return err
 	}
-	return runBody(s, st, body, endStep, false)
+	return runBody(&s, st, body, false)
 }
 
-func beginStep(ctx context.Context, st *Step) (seam, error) {
+func (s *seam) beginStep(ctx context.Context, st *Step) error {
 	if st == nil {
-		return seam{}, misuse(PreStep.p)
+		return errNoContext(PreStep.p)
 	}
 	st.Output, st.Err = nil, nil
-	s, err := open(ctx, &st.Caller, &st.Values)
-	if err != nil {
+	passed := false
+	defer func() {
+		if !passed {
+			s.close()
+		}
+	}()
+	if err := s.open(ctx, &st.Caller, &st.Values); err != nil {
 		st.Err = err
-		st.Values.endUse()
-		return s, err
+		return err
 	}
+	s.began, s.named = identity{role: st.AgentRole}, true
 	s.carry(&st.Caller)
-	if err := fire(&s, PreStep, st); err != nil {
-		st.Output, st.Err = nil, err
-		st.Values.endUse()
-		return s, err
+	if err := fire(s, before, PreStep, st); err != nil {
+		return err
 	}
-	st.Output, st.Err = nil, nil
+	passed = true
 	s.carry(&st.Caller) // what a hook set counts too
 	if err := s.ctx.Err(); err != nil {
-		return s, endStep(s, st, err)
+		return end(s, st, err)
 	}
-	return s, nil
+	return nil
 }
 
-func endStep(s seam, st *Step, err error) error {
-	defer st.Values.endUse()
-	_, err = unmark(err)
-	if err != nil {
-		st.Err = err
+func (s *seam) endStep(st *Step) error {
+	if s.err != nil {
+		st.Err = s.err
 	}
-	post := firePost(&s, PostStep, st)
-	if err == nil && post != nil {
-		st.Err = post
-	}
-	return verdict(err, post)
+	return fire(s, after, PostStep, st)
 }
 
-// carry makes the ctx of the body carry c. It costs nothing where c says
-// nothing new.
-func (s *seam) carry(c *Caller) {
-	outer := CallerFrom(s.ctx)
-	if c.unset() || c.RunID == outer.RunID && c.AgentRole == outer.AgentRole && shallow.Identical(c.Agent, outer.Agent) &&
-		shallow.Identical(c.Task, outer.Task) && shallow.Identical(c.Crew, outer.Crew) && shallow.Identical(c.Flow, outer.Flow) {
-		return
+func (s *seam) settleStep(st *Step, err error) {
+	switch {
+	case s.stage == before:
+		st.Output, st.Err = nil, err
+	case err != nil:
+		st.Output = nil
+		if s.err == nil {
+			st.Err = err
+		}
 	}
-	s.ctx, s.reuse = WithCaller(s.ctx, *c), false
 }
 
 // BeginExecution fires [ExecutionStart] and [Input]. A non-nil error means
 // blocked: there is no body and no end (after an abort at Input,
 // [ExecutionEnd] has fired). Otherwise set x.Output and give the body's error
 // to end, which fires [Output] and ExecutionEnd once and returns what
-// [RunExecution] would. Defer end where the body may panic.
+// [RunExecution] would. Where the body may panic, defer [End].
 func BeginExecution(ctx context.Context, x *Execution) (context.Context, func(error) error, error) {
-	s, err := beginExecution(ctx, x)
-	if err != nil {
+	s := &seam{kind: executionSeam}
+	if err := s.beginExecution(ctx, x); err != nil {
 		return nonNil(ctx), noEnd(err), err
 	}
-	return s.ctx, ender(s, x, endExecution), nil
+	return s.ctx, ender(s, x), nil
 }
 
 // RunExecution runs an execution: [ExecutionStart], [Input], body, [Output],
@@ -182,89 +198,125 @@ func BeginExecution(ctx context.Context, x *Execution) (context.Context, func(er
 // end. After that ExecutionEnd fires exactly once on every way out, with
 // StatusFailed and Err unless all went well; then an abort by it is returned
 // and doesn't fire it again. The final value is x.Output, nil after a failure.
-// Under body, ctx carries the execution's Caller. Nested and concurrent
-// executions pair their start and end by call.
+// Nested and concurrent executions pair their start and end by call.
+//
+// Under the body, ctx carries the execution: its Caller, and what [RunVar]s keep
+// for it. Every execution has a RunID. It is x.RunID if that is set; else the one
+// of the Caller in ctx, if that isn't the execution around this one; else a new
+// one, made of a random prefix of the process and a counter. (Processes that are
+// restored from one snapshot have one prefix.) An execution in the body of
+// another has that one's RunID as its ParentRunID and shares its RootRunID. An
+// outermost one takes both from its own Caller or the one in ctx, as those of a
+// run on another machine; else it has no parent and is its own root. What was
+// filled in is taken back when x is used again.
 //
 // When ctx is done on entry no point fires and ctx.Err() is returned; when it
-// is done before body, body doesn't run and ExecutionEnd fires. A body that
-// returns [PassThrough] leaves the status at StatusRunning: it was
+// is done before the body, the body doesn't run and ExecutionEnd fires. A body
+// that returns [PassThrough] leaves the status at StatusRunning: it was
 // interrupted and has not failed.
 func RunExecution(ctx context.Context, x *Execution, body func(context.Context, *Execution) error) error {
 	if body == nil {
 		return noBody(ExecutionStart.p)
 	}
-	s, err := beginExecution(ctx, x)
-	if err != nil {
+	s := seam{kind: executionSeam}
+	if err := s.beginExecution(ctx, x); err != nil {
 		return err
 	}
-	return runBody(s, x, body, endExecution, false)
+	return runBody(&s, x, body, false)
 }
 
-func beginExecution(ctx context.Context, x *Execution) (seam, error) {
+func (s *seam) beginExecution(ctx context.Context, x *Execution) (err error) {
 	if x == nil {
-		return seam{}, misuse(ExecutionStart.p)
+		return errNoContext(ExecutionStart.p)
 	}
 	x.Status, x.Output, x.Err = StatusRunning, nil, nil
-	s, err := open(ctx, &x.Caller, &x.Values)
-	if err == nil {
-		s.carry(&x.Caller)
-		err = fire(&s, ExecutionStart, x)
-	}
-	if err != nil {
-		x.Status, x.Output, x.Err = StatusFailed, nil, err
-		x.Values.endUse()
-		return s, err
-	}
-	err = errExiting
+	started, passed := false, false
 	defer func() {
-		if err == errExiting {
-			_ = endExecution(s, x, ErrGoexit) // there is nobody left to return it to
+		switch {
+		case !started:
+			s.close()
+		case !passed: // a hook at Input ends the goroutine
+			_ = end(s, x, ErrGoexit)
 		}
 	}()
-	err = fire(&s, Input, x)
-	x.Status, x.Output, x.Err = StatusRunning, nil, nil
-	s.carry(&x.Caller) // what a hook set counts too
+	ctx = nonNil(ctx)
+	x.identifyRun(frameOf(ctx))
+	if err := s.open(ctx, nil, &x.Values); err != nil {
+		x.fail(err)
+		return err
+	}
+	x.fillFrom(s.frame, &x.Values, 0)
+	s.began, s.named = identity{role: x.AgentRole}, true
+	s.frame = enterRun(s.ctx, s.frame, x)
+	s.ctx, s.stale = s.frame, true
+	if err := fire(s, before, ExecutionStart, x); err != nil {
+		return err
+	}
+	started = true
+	err = fire(s, before, Input, x)
+	passed = true
+	s.follow(x)
 	if err == nil {
 		err = s.ctx.Err()
 	}
 	if err != nil {
-		return s, endExecution(s, x, err)
+		return end(s, x, err)
 	}
-	return s, nil
+	return nil
 }
 
-func endExecution(s seam, x *Execution, err error) error {
-	defer x.Values.endUse()
-	pass, err := unmark(err)
-	if pass {
-		x.Err = err
-		return verdict(err, firePost(&s, ExecutionEnd, x))
+// follow makes the ctx of the body carry what hooks made of the Caller.
+func (s *seam) follow(x *Execution) {
+	if x.Caller.sameAs(s.frame.caller) {
+		return
 	}
-	if err == nil {
-		err = output(&s, x)
-	}
-	if err != nil {
-		x.fail(err)
-		return verdict(err, firePost(&s, ExecutionEnd, x))
-	}
-	x.Status = StatusCompleted
-	if err = firePost(&s, ExecutionEnd, x); err != nil {
-		x.fail(err)
-	}
-	return err
+	f := *s.frame
+	f.run = f.run.renamed(&x.Caller)
+	s.frame = withCaller(s.ctx, &f, x.Caller)
+	s.ctx, s.stale = s.frame, true
 }
 
-// output fires Output. A hook that ends the goroutine there doesn't leave out
-// the end of the execution.
-func output(s *seam, x *Execution) error {
-	err := errExiting
+func (s *seam) endExecution(x *Execution) error {
+	if s.pass {
+		x.Err = s.err
+		return fire(s, after, ExecutionEnd, x)
+	}
+	if s.err == nil {
+		s.err = s.fireOutput(x)
+	}
+	if s.err != nil {
+		x.fail(s.err)
+	} else {
+		x.Status = StatusCompleted
+	}
+	return fire(s, after, ExecutionEnd, x)
+}
+
+// fireOutput fires Output. A hook that ends the goroutine there doesn't leave
+// out the end of the execution.
+func (s *seam) fireOutput(x *Execution) (err error) {
+	returned := false
 	defer func() {
-		if err == errExiting {
-			_ = endExecution(*s, x, ErrGoexit)
+		if !returned {
+			s.err = ErrGoexit
+			x.fail(s.err)
+			_ = fire(s, after, ExecutionEnd, x) // there is nobody left to return it to
 		}
 	}()
-	err = firePost(s, Output, x)
+	err = fire(s, after, Output, x)
+	returned = true
 	return err
+}
+
+func (s *seam) settleExecution(x *Execution, err error) {
+	switch {
+	case s.stage == before && err == nil:
+		x.Status, x.Output, x.Err = StatusRunning, nil, nil
+	case s.stage == before, s.err == nil && err != nil:
+		x.fail(err)
+	case err != nil && !s.pass:
+		x.Output = nil
+	}
 }
 
 // fail leaves no output behind that a veto was meant to hold back.

@@ -312,13 +312,32 @@ func TestRunExecution_firesFourPointsInOrder(t *testing.T) {
 	})
 }
 
-func TestRunExecution_hooksEditCallersInputs(t *testing.T) {
+// One map of defaults may serve many runs, at the same time too: what a hook
+// adds for one of them stays in it.
+func TestRunExecution_hooksEditACopyOfInputs(t *testing.T) {
 	t.Parallel()
 	seamEachExecution(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunExec) {
-		seamOnExec(r, hooks.Input, func(_ context.Context, x *hooks.Execution) error { x.Inputs["seen"] = true; return nil })
+		added := 0
+		for _, p := range []hooks.Point[hooks.Execution]{hooks.ExecutionStart, hooks.Input, hooks.Output, hooks.ExecutionEnd} {
+			seamOnExec(r, p, func(_ context.Context, x *hooks.Execution) error {
+				added++
+				x.Inputs["token"] = added
+				return nil
+			})
+		}
 		inputs := map[string]any{"topic": "cats"}
-		require.NoError(t, run(ctx, &hooks.Execution{Inputs: inputs}, func(context.Context, *hooks.Execution) error { return nil }))
-		assert.Equal(t, map[string]any{"topic": "cats", "seen": true}, inputs)
+		for _, want := range []int{2, 6} {
+			x := &hooks.Execution{Inputs: inputs}
+			var kept map[string]any
+			require.NoError(t, run(ctx, x, func(_ context.Context, x *hooks.Execution) error {
+				kept = x.Inputs
+				assert.Equal(t, map[string]any{"topic": "cats", "token": want}, x.Inputs)
+				return nil
+			}))
+			assert.Equal(t, want, kept["token"], "nor do hooks behind the body write into what it kept")
+		}
+		assert.Equal(t, map[string]any{"topic": "cats"}, inputs)
+		assert.Equal(t, 8, added)
 	})
 }
 

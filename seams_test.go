@@ -645,7 +645,7 @@ func TestSeam_reusedContextTakesNewCaller(t *testing.T) {
 	call := &hooks.ToolCall{Name: "clock", Caller: hooks.Caller{Task: "its own"}}
 	for _, run := range []string{"run 1", "run 2"} {
 		require.NoError(t, hooks.RunTool(seamCaller(run), call, seamReturns("noon")))
-		assert.Equal(t, hooks.Caller{RunID: run, AgentRole: "role of " + run, Agent: []string{run}, Task: "its own"}, call.Caller)
+		assert.Equal(t, hooks.Caller{RunID: run, RootRunID: run, AgentRole: "role of " + run, Agent: []string{run}, Task: "its own"}, call.Caller)
 	}
 	require.NoError(t, hooks.RunTool(t.Context(), call, seamReturns("noon")))
 	assert.Equal(t, "its own", call.Task)

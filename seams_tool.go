@@ -1,21 +1,20 @@
 package hooks
 
+// The seams of tool calls. They turn refusals and failures into results, so
+// that the run goes on and the model reads why. Only an abort with StopRun, a
+// done ctx, a PassThrough and ErrTooDeep come out of them as errors.
+
 import (
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 
+	"github.com/loophooks/hooks/internal/arguments"
 	"github.com/loophooks/hooks/internal/errtree"
 	"golang.org/x/sync/errgroup"
 )
-
-// The tool seam turns refusals and failures into results, so that the run goes
-// on and the model reads why. Only an abort with StopRun, a done ctx, a
-// PassThrough and ErrTooDeep come out of it as errors.
 
 // What the model reads of a refused call, with the tool's name behind it.
 const (
@@ -25,15 +24,15 @@ const (
 
 // BeginTool fires [PreToolCall]. If t.ShouldRun, run the tool under the ctx
 // returned; in any case give its error, or nil, to end, which fires
-// [PostToolCall] once and returns what [RunTool] would. Defer end where the
-// tool may panic. BeginTool returns an error only where no point fires: for a
-// nil t, a ctx that is done, and [ErrTooDeep]; end returns it too.
+// [PostToolCall] once and returns what [RunTool] would. Where the tool may panic,
+// defer [End]. BeginTool returns an error only where no point fires: for a nil t,
+// a ctx that is done, and [ErrTooDeep]; end returns it too.
 func BeginTool(ctx context.Context, t *ToolCall) (context.Context, func(error) error, error) {
-	s, err := beginTool(ctx, t)
-	if err != nil {
+	s := &seam{kind: toolSeam}
+	if err := s.beginTool(ctx, t); err != nil {
 		return nonNil(ctx), noEnd(err), err
 	}
-	return s.ctx, ender(s, t, endTool), nil
+	return s.ctx, ender(s, t), nil
 }
 
 // RunTool runs a tool call: [PreToolCall], body, [PostToolCall]. Afterwards
@@ -46,8 +45,11 @@ func BeginTool(ctx context.Context, t *ToolCall) (context.Context, func(error) e
 //     and Err stay for the record, never for the model.
 //   - An answered call doesn't run either; the post hooks run on the answer.
 //   - An error of the tool is set as t.Err, and its text as the result unless
-//     body set one. A panic becomes a [*PanicError] in t.Err. The post hooks
-//     run, and may set t.Err to nil to recover the call.
+//     the body set one. A panic becomes a [*PanicError] in t.Err. The post hooks
+//     run, and may set t.Err to nil, and the result to something better, to
+//     recover the call.
+//   - A body that returns [ErrNoTool] says that there is no such tool, and the
+//     call counts as not run.
 //
 // RunTool returns nil in all these cases and the run goes on. It returns an
 // abort with StopRun, of a hook or in the tool's own error; an error marked by
@@ -60,36 +62,54 @@ func RunTool(ctx context.Context, t *ToolCall, body func(context.Context, *ToolC
 	if body == nil {
 		return noBody(PreToolCall.p)
 	}
-	s, err := beginTool(ctx, t)
-	if err != nil {
+	s := seam{kind: toolSeam}
+	if err := s.beginTool(ctx, t); err != nil {
 		return err
 	}
-	if !t.run {
-		return endTool(s, t, nil)
-	}
-	return runBody(s, t, body, endTool, true)
+	return s.runTool(t, body)
 }
 
-func beginTool(ctx context.Context, t *ToolCall) (seam, error) {
+// runTool runs what follows the pre point.
+func (s *seam) runTool(t *ToolCall, body Func[ToolCall]) error {
+	if !s.run {
+		return end(s, t, nil)
+	}
+	return runBody(s, t, body, true)
+}
+
+func (s *seam) beginTool(ctx context.Context, t *ToolCall) error {
 	if t == nil {
-		return seam{}, misuse(PreToolCall.p)
+		return errNoContext(PreToolCall.p)
 	}
 	t.reset()
-	s, err := open(ctx, &t.Caller, &t.Values)
-	if err != nil {
-		t.abandon(err)
-		return s, err
+	s.began, s.named = identity{t.Name, t.AgentRole}, true
+	if err := s.open(ctx, &t.Caller, &t.Values); err != nil {
+		t.notRun(err)
+		s.close()
+		return err
 	}
-	err = errExiting
+	s.began.role = t.AgentRole // as it was filled in
+	returned := false
 	defer func() {
-		if err == errExiting {
-			t.abandon(ErrGoexit) // a hook ends the goroutine: no call is left without a result
+		if !returned { // a hook ended the goroutine
+			s.close()
 		}
 	}()
-	err = fire(&s, PreToolCall, t)
-	if err != nil && errtree.Has(err, ErrTooDeep) {
-		t.abandon(err)
-		return s, err
+	err := fire(s, before, PreToolCall, t)
+	returned = true
+	if err != nil {
+		s.close()
+	}
+	return err
+}
+
+// settlePreTool decides whether the tool is run. Its error means that the seam
+// is over.
+func (s *seam) settlePreTool(t *ToolCall, err error) error {
+	s.run, t.run = false, false // what a passage inside a hook allowed is not this one's
+	if err != nil && (err == ErrGoexit || errtree.Has(err, ErrTooDeep)) {
+		t.notRun(err)
+		return err
 	}
 	t.Blocked, t.Err = nil, nil // what refuses a call is an abort
 	switch {
@@ -100,37 +120,47 @@ func beginTool(ctx context.Context, t *ToolCall) (seam, error) {
 	case t.argErr != nil:
 		t.notRun(t.argErr)
 	case s.ctx.Err() != nil:
-		s.fatal = s.ctx.Err()
-		t.notRun(s.fatal)
+		s.stop(t, s.ctx.Err())
 	default:
 		t.clearResult()
-		t.run = true
+		s.run, t.run = true, true
 	}
-	return s, nil
+	return nil
 }
 
-func endTool(s seam, t *ToolCall, err error) error {
-	defer t.Values.endUse()
-	pass := false
-	if t.run {
-		t.run, t.ran = false, true
-		if pass, err = unmark(err); pass {
-			t.Err, s.fatal = err, err
-		} else if err != nil {
-			s.fatal = t.failed(s.ctx, err)
+// stop gives a result to a call whose tool doesn't run because the run has
+// ended.
+func (s *seam) stop(t *ToolCall, why error) {
+	s.run, t.run = false, false
+	s.fatal = why
+	t.notRun(why)
+}
+
+func (s *seam) endTool(t *ToolCall) error {
+	if s.run {
+		t.ran = true
+		if s.pass {
+			t.Err, s.fatal = s.err, s.err
+		} else if s.err != nil {
+			s.fatal = t.failed(s.ctx, s.err)
 		}
 	}
-	t.argErr = nil
-	t.body = toolResult{known: true, fixed: true, result: t.Result, parts: slices.Clone(t.Parts)}
-	post := errExiting
-	defer func() {
-		if post == errExiting { // a hook ends the goroutine: nobody has checked the result
-			_ = t.block(&HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit}, withheldText)
-		}
-	}()
-	post = firePost(&s, PostToolCall, t)
+	t.run, t.argErr = false, nil
+	t.keep()
+	body, ran := t.body, t.ran
+	err := fire(s, after, PostToolCall, t)
+	t.run, t.ran, t.body = false, ran, body // whatever a passage inside a hook left
+	return err
+}
+
+// settlePostTool withholds a result that was refused, and returns what the seam
+// does.
+func (s *seam) settlePostTool(t *ToolCall, post error) error {
+	if post == ErrGoexit { // nobody has checked the result
+		post = &HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit}
+	}
 	deep := post != nil && errtree.Has(post, ErrTooDeep)
-	if post == nil || pass && !deep {
+	if post == nil || s.pass && !deep {
 		return s.fatal
 	}
 	stop := t.block(post, withheldText)
@@ -168,30 +198,38 @@ func (t *ToolCall) block(err error, text string) (stop error) {
 // failed notes the tool's own error and returns it if it stops the run.
 func (t *ToolCall) failed(ctx context.Context, err error) (stop error) {
 	t.Err = err
+	t.ran = !errtree.Has(err, ErrNoTool)
 	if panicked, ok := err.(*PanicError); ok {
 		logError(ctx, "hooks: a tool panicked", panicked, slog.String("tool", t.Name))
 	}
 	if t.Result == "" && len(t.Parts) == 0 {
-		_, panicked := errtree.Find[*PanicError](err)
-		switch {
-		case panicked:
-			t.Result = fmt.Sprintf("Tool %s panicked", t.Name)
-		case err == ErrGoexit:
-			t.Result = fmt.Sprintf("Tool %s ended its goroutine", t.Name)
-		default:
-			t.Result = errtree.Text(err)
-			if abort := findAbort(err); abort != nil { // of a sub-agent: its source is not for the model
-				t.Result = strings.ReplaceAll(t.Result, abort.Error(), abort.PublicText())
-			}
-		}
-		if t.Result == "" {
-			t.Result = fmt.Sprintf("Tool %s failed", t.Name)
-		}
+		t.Result = t.failureText(err)
 	}
 	if abort := findAbort(err); abort != nil && abort.StopRun {
 		return err
 	}
 	return nil
+}
+
+// failureText returns what the model reads of a failed call.
+func (t *ToolCall) failureText(err error) (text string) {
+	_, panicked := errtree.Find[*PanicError](err)
+	switch abort := findAbort(err); {
+	case panicked:
+		return fmt.Sprintf("Tool %s panicked", t.Name)
+	case err == ErrGoexit:
+		return fmt.Sprintf("Tool %s ended its goroutine", t.Name)
+	case !t.ran:
+		return fmt.Sprintf("There is no tool %s.", t.Name)
+	case abort != nil: // of a sub-agent: who refused it is not for the model, nor what the error says of that
+		text = abort.PublicText()
+	default:
+		text = errtree.Text(err)
+	}
+	if text == "" {
+		text = fmt.Sprintf("Tool %s failed", t.Name)
+	}
+	return text
 }
 
 // notRun gives a result to a call whose tool isn't run because of err: a
@@ -203,18 +241,12 @@ func (t *ToolCall) notRun(err error) {
 	t.Result = "Tool was not run: " + notRunReason(err)
 }
 
-// abandon is notRun for a call that has no post point.
-func (t *ToolCall) abandon(err error) {
-	t.notRun(err)
-	t.Values.endUse()
-}
-
 // notRunReason tells why in words that may go to a model.
 func notRunReason(err error) string {
 	if abort := findAbort(err); abort != nil && abort.PublicText() != "" {
 		return abort.PublicText()
 	}
-	if bad, ok := errtree.Find[*argumentError](err); ok {
+	if bad, ok := errtree.Find[*arguments.Error](err); ok {
 		return bad.Error()
 	}
 	switch {
@@ -224,14 +256,22 @@ func notRunReason(err error) string {
 	return "the run was stopped"
 }
 
-// RunTools runs the calls of one turn in parallel, each as by [RunTool], at
-// most limit at a time (no limit if it is 0 or less), and returns when all
-// have ended. Results stay on their own calls, and one blocked or failed call
-// doesn't touch the others. After the first error that stops the run no
-// further call starts: those get a result that says so. Running ones finish;
-// who wants to tear them down cancels ctx. RunTools returns that first error,
-// [ErrGoexit] for a body that ended its goroutine. A nil or repeated call is
-// an error before anything runs.
+// RunTools runs the calls of one turn, each as by [RunTool], at most limit at a
+// time (no limit if it is 0 or less), and returns when all have ended. Results
+// stay on their own calls, and one blocked or failed call doesn't touch the
+// others.
+//
+// The pre hooks run in the order of the calls, one call after the other, so that
+// questions come and limits decide in that order; a body starts as soon as its
+// own pre point has passed, and bodies and post hooks run beside one another.
+// Five judges of a second each therefore take five seconds: judge m.ToolCalls
+// together at [PostModelCall], and keep the verdicts in a [RunVar]. A pre hook
+// must not wait for another call of the turn.
+//
+// After the first error that stops the run no further body starts: those calls
+// get a result that says so. Running ones finish; cancel ctx to stop them.
+// RunTools returns that first error, [ErrGoexit] for a hook or a body that ended
+// its goroutine. A nil or repeated call is an error before anything runs.
 func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(context.Context, *ToolCall) error) error {
 	if body == nil {
 		return noBody(PreToolCall.p)
@@ -252,26 +292,52 @@ func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(conte
 		group.SetLimit(limit)
 	}
 	for _, t := range calls {
+		decided := make(chan struct{})
 		group.Go(func() error {
-			if err := stop.get(); err != nil {
-				t.reset()
-				t.abandon(err)
-				return nil
-			}
-			exited := true
-			defer func() {
-				if exited {
-					stop.set(ErrGoexit)
-				}
-			}()
-			err := RunTool(ctx, t, body)
-			exited = false
-			stop.set(err)
+			stop.set(runOrdered(ctx, t, &stop, decided, body))
 			return nil
 		})
+		<-decided
 	}
 	_ = group.Wait() // each call's error is in stop
 	return stop.get()
+}
+
+// runOrdered is RunTool for one of several calls. It closes decided when the
+// next one may begin, and looks at stop before the pre hooks and again behind
+// them.
+func runOrdered(ctx context.Context, t *ToolCall, stop *firstError, decided chan struct{}, body Func[ToolCall]) error {
+	waiting, returned := true, false
+	defer func() {
+		if !returned {
+			stop.set(ErrGoexit)
+		}
+		if waiting {
+			close(decided)
+		}
+	}()
+	if err := stop.get(); err != nil {
+		t.reset()
+		t.notRun(err)
+		returned = true
+		return nil
+	}
+	s := seam{kind: toolSeam}
+	err := s.beginTool(ctx, t)
+	if err != nil {
+		returned = true
+		return err
+	}
+	stop.set(s.fatal) // before the next call looks
+	waiting = false
+	close(decided)
+	if err := stop.get(); err != nil && s.run {
+		s.stop(t, err)
+		s.fatal = nil // told once is enough
+	}
+	err = s.runTool(t, body)
+	returned = true
+	return err
 }
 
 // firstError keeps the first error that it is given.

@@ -939,24 +939,102 @@ func TestRunTools_keepsCallsApartConcurrentSafe(t *testing.T) {
 	}
 }
 
-func TestRunTools_hooksRunConcurrently(t *testing.T) {
+func TestRunTools_bodiesAndPostHooksOverlap(t *testing.T) {
 	t.Parallel()
-	for _, at := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
-		ctx, r := newRun(t)
-		const n = 8
-		var fired atomic.Int64
-		var arrived sync.WaitGroup
-		arrived.Add(n)
-		seamOnTool(r, at, func(context.Context, *hooks.ToolCall) error {
-			fired.Add(1)
-			arrived.Done()
-			arrived.Wait() // for all the others
+	ctx, r := newRun(t)
+	const n = 8
+	var fired atomic.Int64
+	var ran, arrived sync.WaitGroup
+	ran.Add(n)
+	arrived.Add(n)
+	seamOnTool(r, hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error {
+		fired.Add(1)
+		arrived.Done()
+		arrived.Wait() // for all the others
+		return nil
+	})
+	exit := seamLeave(t, func() error {
+		return hooks.RunTools(ctx, seamCalls(n), 0, func(context.Context, *hooks.ToolCall) error {
+			ran.Done()
+			ran.Wait()
 			return nil
 		})
-		exit := seamLeave(t, func() error { return hooks.RunTools(ctx, seamCalls(n), 0, seamReturns("ok")) })
-		assert.Equal(t, seamExit{}, exit)
-		assert.EqualValues(t, n, fired.Load())
+	})
+	assert.Equal(t, seamExit{}, exit)
+	assert.EqualValues(t, n, fired.Load())
+}
+
+// Pre hooks run in the order of the calls, one call after the other, and a body
+// starts as soon as its own have passed.
+func TestRunTools_preHooksKeepTheOrder(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{0, 1, 3} {
+		ctx, r := newRun(t)
+		var order []string // written by pre hooks alone: the race detector tells if two of them overlap
+		firstRuns := make(chan struct{})
+		var once sync.Once
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			if order = append(order, call.ID); len(order) == 2 {
+				<-firstRuns // the first body doesn't wait for the second call's hooks
+			}
+			return nil
+		})
+		calls := seamCalls(6)
+		var want []string
+		for _, c := range calls {
+			want = append(want, c.ID)
+		}
+		require.NoError(t, hooks.RunTools(ctx, calls, limit, func(context.Context, *hooks.ToolCall) error {
+			once.Do(func() { close(firstRuns) })
+			return nil
+		}))
+		assert.Equal(t, want, order, "limit %d", limit)
 	}
+}
+
+// With a limit of 1 a call is over before the hooks of the next one run.
+func TestRunTools_limitOneOverlapsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var log []string
+	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, c *hooks.ToolCall) error { log = append(log, "pre "+c.ID); return nil })
+	seamOnTool(r, hooks.PostToolCall, func(_ context.Context, c *hooks.ToolCall) error { log = append(log, "post "+c.ID); return nil })
+	require.NoError(t, hooks.RunTools(ctx, seamCalls(2), 1, func(_ context.Context, c *hooks.ToolCall) error { log = append(log, "body "+c.ID); return nil }))
+	assert.Equal(t, []string{"pre 0", "body 0", "post 0", "pre 1", "body 1", "post 1"}, log)
+}
+
+// A call whose pre hooks had begun when another call stopped the run doesn't
+// run, and has its post point and a result; a later one has a result alone.
+func TestRunTools_stopBetweenPreAndBody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, r := newRun(t)
+		var posts trace
+		begun := make(chan struct{})
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, c *hooks.ToolCall) error {
+			if c.ID == "1" {
+				close(begun)
+				synctest.Wait() // until the first call is over
+			}
+			return nil
+		})
+		seamOnTool(r, hooks.PostToolCall, func(_ context.Context, c *hooks.ToolCall) error { posts.add(c.ID); return nil })
+		calls := seamCalls(3)
+		err := hooks.RunTools(ctx, calls, 0, func(_ context.Context, c *hooks.ToolCall) error {
+			if c.ID != "0" {
+				t.Errorf("call %s ran", c.ID)
+			}
+			<-begun
+			return hooks.AbortRun("over budget")
+		})
+		assert.True(t, seamIsAbort(err))
+		assert.Equal(t, "0 1", posts.take())
+		for _, c := range calls[1:] {
+			assert.Equal(t, "Tool was not run: over budget", c.Result)
+			assert.False(t, c.Ran())
+			assert.True(t, c.IsError())
+		}
+	})
 }
 
 func TestRunTools_limitBoundsCalls(t *testing.T) {
@@ -1087,11 +1165,7 @@ func TestRunTools_waitsForRunningSiblings(t *testing.T) {
 	ctx, r := newRun(t)
 	stopped := make(chan struct{})
 	var posts, bodies atomic.Int64
-	var allIn sync.WaitGroup
-	allIn.Add(8)
 	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-		allIn.Done()
-		allIn.Wait() // all of them have started
 		if call.ID == "3" {
 			return &hooks.HookAborted{Reason: "over budget", StopRun: true}
 		}
@@ -1115,8 +1189,8 @@ func TestRunTools_waitsForRunningSiblings(t *testing.T) {
 		})
 	})
 	assert.True(t, seamIsAbort(exit.err))
-	assert.EqualValues(t, 8, posts.Load())
-	assert.EqualValues(t, 7, bodies.Load())
+	assert.EqualValues(t, 4, posts.Load())
+	assert.EqualValues(t, 3, bodies.Load())
 	for i, call := range calls {
 		assert.Equal(t, i == 3, call.Blocked != nil)
 		assert.NotEmpty(t, call.Result)

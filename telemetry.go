@@ -1,5 +1,8 @@
 package hooks
 
+// Observers: who is told of dispatches, at once or in a goroutine of its own,
+// and where failures are logged. How an event comes about is in recorder.go.
+
 import (
 	"context"
 	"fmt"
@@ -24,10 +27,10 @@ type Observer struct {
 // Observe calls fn with an event for every dispatch of the process that ran a
 // hook, aborted ones included, before that dispatch returns. Observers watch:
 // they can change nothing, and one that panics hurts neither the dispatch nor
-// the next observer. (One that ends the goroutine, as the FailNow of a test does,
-// ends it.) But they take their time from the dispatch;
-// [NewAsyncObserver] takes it elsewhere. fn is called from many goroutines at
-// once. Observe panics if fn is nil.
+// the next observer. An observer that calls runtime.Goexit ends the dispatching
+// goroutine. Observers take their time from the dispatch; [NewAsyncObserver]
+// takes it elsewhere. The function is called from many goroutines at once.
+// Observe panics if it is nil.
 func Observe(fn func(context.Context, HookDispatchedEvent)) *Observer { return std.Observe(fn) }
 
 // Observe is like the function [Observe] for the dispatches in which r takes
@@ -46,10 +49,14 @@ func (r *Registry) Observe(fn func(context.Context, HookDispatchedEvent)) *Obser
 		list = *old
 	}
 	list = append(slices.Clip(list), o.watcher)
+	r.presenceOf().observe(1)
 	r.watchers.Store(&list)
-	observed.Store(true)
 	return o
 }
+
+// observed counts the observers of the process: only where there are any must a
+// dispatch look for them.
+var observed atomic.Int32
 
 // Remove ends the observation and reports whether this call did it. Events of
 // dispatches that are already running may still come. It is safe for
@@ -70,6 +77,7 @@ func (o *Observer) Remove() bool {
 	o.owner.Store(nil)
 	list := slices.DeleteFunc(slices.Clone(*r.watchers.Load()), func(w *watcher) bool { return w == o.watcher })
 	r.watchers.Store(&list)
+	r.presenceOf().observe(-1)
 	o.watcher = nil
 	return true
 }
@@ -90,31 +98,37 @@ func watchersOf(scopes []*Registry) []*watcher {
 
 // notify calls each observer, the next one also after one that panicked or
 // ended the goroutine.
-func notify(ctx context.Context, watchers []*watcher, ev HookDispatchedEvent) {
-	if len(watchers) == 0 {
-		return
+func notify(ctx context.Context, observers []*watcher, ev *HookDispatchedEvent) {
+	for at := 0; at < len(observers); {
+		at = notifyFrom(ctx, observers, at, ev)
 	}
-	defer notify(ctx, watchers[1:], ev)
-	callObserver(ctx, watchers[0].fn, ev)
 }
 
-func callObserver(ctx context.Context, fn func(context.Context, HookDispatchedEvent), ev HookDispatchedEvent) {
-	failure := ErrGoexit // unless the rest is reached
+// notifyFrom calls observers until one fails, and returns the place behind.
+func notifyFrom(ctx context.Context, observers []*watcher, at int, ev *HookDispatchedEvent) (next int) {
+	returned := false
 	defer func() {
-		if failure != nil {
-			logError(ctx, "hooks: an observer failed", failure, slog.String("point", string(ev.Point)))
+		if returned {
+			return
 		}
+		next = at + 1
+		value := recover()
+		if value == nil && unwindingHere() == exiting {
+			observerFailed(ctx, ev, ErrGoexit)
+			notify(ctx, observers[next:], ev)
+			return
+		}
+		observerFailed(ctx, ev, newPanicError(value))
 	}()
-	var r recovery
-	func() {
-		defer r.catch()
-		fn(ctx, ev)
-		r.returned = true
-	}()
-	failure = nil
-	if r.panicked != nil {
-		failure = r.panicked
+	for ; at < len(observers); at++ {
+		observers[at].fn(ctx, *ev)
 	}
+	returned = true
+	return at
+}
+
+func observerFailed(ctx context.Context, ev *HookDispatchedEvent, failure error) {
+	logError(ctx, "hooks: an observer failed", failure, slog.String("point", string(ev.Point)))
 }
 
 // SetLogger sets where the failures of hooks and observers that are passed
@@ -126,8 +140,8 @@ func callObserver(ctx context.Context, fn func(context.Context, HookDispatchedEv
 func SetLogger(l *slog.Logger) { logger.Store(&logTarget{l}) }
 
 // SlogObserver returns an observer that logs each event to l, or to
-// [slog.Default] if l is nil: at debug level, at warn level where a hook
-// aborted or failed.
+// [slog.Default] if l is nil: at debug level, which slog's own default doesn't
+// print, and at warn level where a hook aborted or failed.
 func SlogObserver(l *slog.Logger) func(context.Context, HookDispatchedEvent) {
 	return func(ctx context.Context, ev HookDispatchedEvent) {
 		to := l
@@ -156,6 +170,7 @@ func SlogObserver(l *slog.Logger) func(context.Context, HookDispatchedEvent) {
 		for _, a := range []slog.Attr{
 			slog.String("reason", ev.AbortReason), slog.String("source", ev.AbortSource),
 			slog.String("tool", ev.ToolName), slog.String("agent", ev.AgentRole), slog.String("run", ev.RunID),
+			slog.String("parent", ev.ParentRunID), slog.String("tenant", ev.Tenant),
 		} {
 			if a.Value.String() != "" {
 				attrs = append(attrs, a)
@@ -177,7 +192,7 @@ func SlogObserver(l *slog.Logger) func(context.Context, HookDispatchedEvent) {
 //
 // Its methods are safe for concurrent use.
 type AsyncObserver struct {
-	fn      func(context.Context, HookDispatchedEvent)
+	watch   []*watcher // the one function
 	events  chan asyncEvent
 	quit    chan struct{} // closed when Close gave up waiting
 	drained chan struct{} // closed when the goroutine has ended
@@ -201,10 +216,10 @@ func NewAsyncObserver(fn func(context.Context, HookDispatchedEvent), buffer int)
 		panic("hooks: NewAsyncObserver: the function is nil")
 	}
 	if buffer < 0 {
-		panic(fmt.Sprintf("hooks: NewAsyncObserver: a buffer of %d events can't be; give 0 or more", buffer))
+		panic(fmt.Sprintf("hooks: NewAsyncObserver: negative buffer size %d", buffer))
 	}
 	a := &AsyncObserver{
-		fn:      fn,
+		watch:   []*watcher{{fn}},
 		events:  make(chan asyncEvent, buffer),
 		quit:    make(chan struct{}),
 		drained: make(chan struct{}),
@@ -221,7 +236,7 @@ func (a *AsyncObserver) Handle(ctx context.Context, ev HookDispatchedEvent) {
 	defer a.mu.RUnlock()
 	if !a.closed {
 		select {
-		case a.events <- asyncEvent{context.WithoutCancel(nonNil(ctx)), ev}:
+		case a.events <- asyncEvent{context.WithoutCancel(lasting(nonNil(ctx))), ev}:
 			return
 		default:
 		}
@@ -234,8 +249,8 @@ func (a *AsyncObserver) Dropped() uint64 { return a.dropped.Load() }
 
 // Close stops taking events and waits until those taken are handled. If ctx
 // ends first it returns ctx.Err(), and what is still waiting is dropped and
-// counted. Closing again waits again. Close must not be called from the
-// observer's own function without a ctx that ends, for which it would wait.
+// counted. Closing again waits again. Called from fn, Close needs a ctx with a
+// deadline: it waits for fn to return.
 func (a *AsyncObserver) Close(ctx context.Context) error {
 	a.mu.Lock()
 	if !a.closed {
@@ -272,7 +287,7 @@ func (a *AsyncObserver) work() {
 		case <-a.quit:
 			a.dropped.Add(1)
 		default:
-			callObserver(e.ctx, a.fn, e.ev)
+			notify(e.ctx, a.watch, &e.ev)
 		}
 	}
 	finished = true

@@ -1,18 +1,22 @@
 package hooks
 
+// The context of a tool call.
+
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/loophooks/hooks/internal/arguments"
 )
 
-// argumentError is what SetArguments and Arguments fail with, without the prefix.
-type argumentError = arguments.Error
-
 // ToolCall is the context of [PreToolCall] and [PostToolCall]: one and the
 // same value goes through both.
+//
+// The tool seam gives hooks an Input and Parts of their own, so that they may
+// edit them freely. A body therefore reads t.Input, and not the map that it
+// made.
 type ToolCall struct {
 	Caller
 	Values
@@ -23,13 +27,15 @@ type ToolCall struct {
 	Result    string         // what the model reads
 	Parts     []Part         // of a result that is more than text
 	RawResult any            // the tool's own typed value; untouched by a replaced Result
+	Request   any            // the framework's own request
 	Blocked   *HookAborted   // why the call was blocked, or its result withheld; the first reason of both
 	Err       error          // why the call failed; set to nil by a post hook, the call is recovered
 
 	answered bool
-	run      bool  // the pre hooks let the body run
+	run      bool  // for ShouldRun, after BeginTool
 	ran      bool  // the body did run
 	argErr   error // what SetArguments found wrong
+	input    ownMap
 	body     toolResult
 }
 
@@ -57,7 +63,8 @@ func (t *ToolCall) Answered() bool { return t.answered }
 // done.
 func (t *ToolCall) ShouldRun() bool { return t.run }
 
-// Ran reports whether the tool was run.
+// Ran reports whether the tool was run. It wasn't if the body returned
+// [ErrNoTool].
 func (t *ToolCall) Ran() bool { return t.ran }
 
 // IsError reports whether the loop should mark the result as an error for the
@@ -72,11 +79,12 @@ func (t *ToolCall) ResultEdited() bool {
 		t.body.known && (t.Result != t.body.result || !slices.EqualFunc(t.Parts, t.body.parts, samePart))
 }
 
-// Text returns the text of the result: Result and the text of each part.
+// Text returns the text of the result: Result and the text of each part,
+// without a separator between them.
 func (t *ToolCall) Text() string { return joinText(t.Result, t.Parts) }
 
 // EditText replaces the text of the result by f of it, part by part. Changed
-// parts are copied first and lose their Native, which holds the old text.
+// parts are copied first and keep their Native; see [Part.Edited].
 func (t *ToolCall) EditText(f func(string) string) {
 	t.Result, t.Parts = editText(t.Result, t.Parts, f)
 }
@@ -95,6 +103,7 @@ func (t *ToolCall) SetArguments(raw string) error {
 		err = fmt.Errorf("hooks: %w", err)
 	}
 	t.Input, t.argErr = input, err
+	t.input = ownMap{made: input, parsed: true}
 	return err
 }
 
@@ -176,22 +185,35 @@ func (t *ToolCall) RequestHumanInput(ctx context.Context, prompt, message string
 	return requestHumanInput(ctx, prompt, message)
 }
 
-func (t *ToolCall) ready(p InterceptionPoint) inputs {
-	if p == PostToolCall.p.name && !t.body.fixed {
+func (t *ToolCall) ready(at side) inputMap {
+	if at == after && !t.body.fixed {
 		t.body = toolResult{known: true, result: t.Result, parts: slices.Clone(t.Parts)}
 	}
 	return &t.Input
 }
 
+// detach gives hooks a map and parts that aren't the framework's.
+func (t *ToolCall) detach(at side) {
+	t.input.detach(&t.Input, at)
+	if at == after {
+		t.Parts = slices.Clone(t.Parts)
+	}
+}
+
 func (t *ToolCall) toolCallID() string { return t.ID }
 
-func (t *ToolCall) payload(p InterceptionPoint, s *snapshot) {
-	if p != PostToolCall.p.name {
+func (t *ToolCall) refusal() error { return t.argErr }
+
+func (t *ToolCall) forgetAnswer() { t.answered, t.ran = false, false }
+
+func (t *ToolCall) payload(at side) (s snapshot) {
+	if at != after {
 		s.input, s.answered = t.Input, t.answered
 	}
-	if p != PreToolCall.p.name || t.answered {
+	if at != before || t.answered {
 		s.text, s.parts = t.Result, t.Parts
 	}
+	return s
 }
 
 // reset clears what an earlier use left, but not what SetArguments found: that
@@ -204,3 +226,20 @@ func (t *ToolCall) reset() {
 }
 
 func (t *ToolCall) clearResult() { t.Result, t.Parts, t.RawResult = "", nil, nil }
+
+// keep remembers the result as the body left it.
+func (t *ToolCall) keep() {
+	t.body = toolResult{known: true, fixed: true, result: t.Result, parts: slices.Clone(t.Parts)}
+}
+
+// hookCopy returns a copy that somebody else may keep.
+func (t *ToolCall) hookCopy() *ToolCall {
+	c := &ToolCall{
+		Caller: t.Caller, ID: t.ID, Name: t.Name, Tool: t.Tool, Input: maps.Clone(t.Input),
+		Result: t.Result, Parts: slices.Clone(t.Parts), RawResult: t.RawResult, Request: t.Request,
+		Blocked: t.Blocked, Err: t.Err,
+		answered: t.answered, run: t.run, ran: t.ran, argErr: t.argErr, body: t.body,
+	}
+	c.show(t.Values.copyOf())
+	return c
+}

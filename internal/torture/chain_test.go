@@ -459,9 +459,21 @@ var (
 	modelToolNames = []string{
 		"delete_file", "Delete File", "deleteFile", "read_file", "Read-File", "github/delete", "mcp__fs__read", "日本語", "", "tool_77710aed", "ＦＵＬＬ", "full", "*", "a?b",
 	}
-	modelToolFilters = slices.Concat(modelToolNames, []string{"*", "delete_*", "github*", "mcp__*__read", "?ull", "*file", "*ile*"})
+	modelToolFilters = slices.Concat(named(modelToolNames), []string{"*", "delete_*", "github*", "mcp__*__read", "?ull", "*file", "*ile*"})
 	modelRoles       = []string{"", "Writer", "Reader", "writer"}
 )
+
+// named returns list with a name in place of the empty one, which no filter may
+// hold.
+func named(list []string) []string {
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i] == "" {
+			list[i] = "nobody's"
+		}
+	}
+	return list
+}
 
 // modelChoices decides what is done: a random number generator, or bytes.
 type modelChoices interface{ IntN(n int) int }
@@ -478,7 +490,7 @@ func (m *machine) randomHook(choose modelChoices) *modelHook {
 		h.tools = modelPick(choose, modelToolFilters)
 	}
 	if m.points[h.point].roles && choose.IntN(4) == 0 {
-		h.agents = modelPick(choose, modelRoles)
+		h.agents = modelPick(choose, named(modelRoles))
 	}
 	if choose.IntN(3) == 0 {
 		h.does = modelDoes(choose.IntN(int(modelDeeds)))
