@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/loophooks/hooks"
 )
@@ -40,17 +42,19 @@ func (l *Loop) turns(ctx context.Context, x *hooks.Execution) error {
 		return err
 	}
 	history := []hooks.Message{{Role: "user", Content: prompt}, {Role: "system", Content: retrieve(ctx, prompt)}}
-	for range l.MaxTurns {
-		s := &hooks.Step{Kind: hooks.StepTurn, Input: slices.Clone(history)}
-		m := &hooks.ModelCall{Messages: slices.Clone(history), Tools: slices.Clone(l.Tools)}
+	for n := range l.MaxTurns {
+		turn := &hooks.Turn{Number: n, Messages: slices.Clone(history)}
+		s := &hooks.Step{Kind: hooks.StepTurn, Input: turn}
+		m := &hooks.ModelCall{Iterations: n, Messages: slices.Clone(history), Tools: slices.Clone(l.Tools)}
 		err := between(ctx, hooks.PreStep, hooks.PostStep, s, func(err error) { s.Err = err }, func() error {
 			if err := l.callModel(ctx, m); err != nil {
 				return err
 			}
 			s.Output = m.Response
-			history = append(history, hooks.Message{Role: "assistant", Content: m.Response, ToolCalls: m.ToolCalls})
+			turn.Reply = hooks.Message{Role: "assistant", Content: m.Response, ToolCalls: m.ToolCalls}
+			history = append(history, turn.Reply)
 			for _, req := range m.ToolCalls {
-				result, err := callTool(ctx, req, l.Tool)
+				result, err := callTool(ctx, l.newCall(req), l.Tool)
 				if err != nil {
 					return err
 				}
@@ -67,6 +71,18 @@ func (l *Loop) turns(ctx context.Context, x *hooks.Execution) error {
 		}
 	}
 	return errors.New("no answer within the turns allowed")
+}
+
+// newCall makes the call that req asks for. Its Tool is the name of one that
+// this loop has: it knows its tools by nothing else.
+func (l *Loop) newCall(req hooks.ToolRequest) *hooks.ToolCall {
+	t := &hooks.ToolCall{ID: req.ID, Name: req.Name}
+	if slices.Contains(l.Tools, req.Name) {
+		t.Tool = req.Name
+	}
+	arguments := cmp.Or(strings.TrimSpace(req.Arguments), "{}") // some models write nothing for a tool without parameters
+	_ = t.SetArguments(arguments)                               // the model is told by runTool, unless a hook mends them
+	return t
 }
 
 func (l *Loop) callModel(ctx context.Context, m *hooks.ModelCall) error {

@@ -47,9 +47,7 @@ func between[C any](ctx context.Context, pre, post hooks.Point[C], c *C, fail fu
 
 // callTool does what the model asks for and returns the message that tells it
 // what came of that. An error is for the run to stop with.
-func callTool(ctx context.Context, req hooks.ToolRequest, body func(context.Context, *hooks.ToolCall) error) (hooks.Message, error) {
-	t := &hooks.ToolCall{ID: req.ID, Name: req.Name}
-	_ = t.SetArguments(req.Arguments) // the model is told by runTool, unless a hook mends them
+func callTool(ctx context.Context, t *hooks.ToolCall, body func(context.Context, *hooks.ToolCall) error) (hooks.Message, error) {
 	err := runTool(ctx, t, body)
 	result := hooks.Message{Role: "tool", ToolCallID: t.ID, Content: t.Result}
 	if t.IsError() {
