@@ -23,8 +23,8 @@
 // A hook protects nothing if there is a way around it: a second tool that runs
 // in the same turn without its points, a retry, a cached path, an error return
 // that forgets to tell of the end. [TestLoop] looks for those. It drives a
-// loop through some fifty scenarios with a scripted model, and says in words
-// which rule the loop breaks, with all that happened in the scenario:
+// loop through some two hundred scenarios with a scripted model, and says in
+// words which rule the loop breaks, with all that happened in the scenario:
 //
 //	func TestHooks(t *testing.T) {
 //		hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop {
@@ -36,26 +36,59 @@
 // that hands on the request that the loop would send, and tools. It should
 // enter the loop where its users do, and leave it at the wire, since what lies
 // outside of the adapter isn't tested. The hooks of the kit are active in the
-// ctx that the loop is given.
+// ctx that the loop is given. A loop that shows people something while it runs
+// hands that to Show.
+//
+// The model may be called over a real wire. No values of a ctx get there, nor
+// errors as they were, so that less is checked: the kit sees that by itself
+// behind a server of net/http, and elsewhere it is told by [RemoteModel]. Tools
+// are called in the process, under the ctx of the run.
 //
 // A loop passes if it is built on the seams of package hooks (RunExecution,
 // RunStep, RunModel, RunTool and their Begin forms) and uses what they leave in
-// the contexts. One that calls Dispatch itself has to keep the same rules.
+// the contexts. One that calls Dispatch itself has to keep the same rules. What
+// a loop can't do is declared: points that it lacks with [Without], and anything
+// else with [Skip] and a reason.
+//
+// # What a loop owes
+//
+// Beside what the seams do by themselves, a loop
+//
+//   - runs the tool that a call's Name names after the pre hooks. If it has
+//     looked the tool up before, it refuses a call whose Name was changed to
+//     another tool, since the old tool under the new name passes the guards of
+//     both. If it takes another spelling for the name of a tool, it writes the
+//     tool's own name into the call before the hooks see it.
+//   - takes what hooks leave as it is, also where they leave nothing: an empty
+//     result, input or response, no tools, no tool calls.
+//   - reads arguments by SetArguments alone, and blank ones as an empty object.
+//   - fires both tool points for each call that the model asks for, the same
+//     call again included. A cache belongs behind them.
+//   - says in the contexts what it knows: the ID that the model gave a call, the
+//     Tool, the Iterations of a model call, and in the Input of a step of kind
+//     turn a *hooks.Turn with the history and, at the end, the reply.
+//   - sends each result with the ID of its call, or in the order of the calls.
+//   - keeps edits of the messages of one model call out of the next one.
+//   - shows nothing that has yet to pass a guard at a post point.
+//   - lets an interrupt of a tool (hooks.PassThrough) come out of the run.
+//   - gives each tool call a result before it goes on with a conversation of
+//     which a run was stopped or cancelled.
 //
 // # What the kit doesn't check
 //
 //   - A path that no scenario takes. A loop with several ways to run a tool, a
 //     retry, a cache, a stream or a mode of its own needs a TestLoop for each.
-//   - Who calls: that RunID and AgentRole are set on the execution. A loop can
-//     do without, and then no hook can be limited to an agent.
+//   - What is shown past the Show of the Setup.
+//   - Tools that a loop runs beside each other after one of them has stopped the
+//     run: those that have started may end.
+//   - Who calls: that AgentRole is set on the execution. A loop can do without,
+//     and then no hook can be limited to an agent.
 //   - The Parts of messages and results, native messages and native tool calls,
 //     and structured results beside the text. The tools of the kit return text.
-//   - That edits of Messages at pre_model_call are for that call alone. Most
-//     loops should keep them out of the next request, some take them over.
+//   - A prompt that stands nowhere among the inputs of an execution, in strings,
+//     slices, maps and exported fields. Those scenarios are reported as skipped.
 //   - That an edited Input of a step changes anything: what it is for is the
 //     loop's own affair. The Output is checked where it is the final text.
 //   - What a loop does with a value of a type that it doesn't expect, where the
 //     contexts take any. It may fail or go on, and is only asked not to panic.
-//   - That a call's Name which a hook writes is obeyed: it isn't a hook's to
-//     change. The tool that runs has to be the one that the hooks were told of.
 package hookstest

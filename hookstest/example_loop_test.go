@@ -1,9 +1,12 @@
 package hookstest_test
 
+// The loop of the examples: built on the seams, without steps.
+
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/loophooks/hooks"
@@ -22,8 +25,8 @@ func (a *agent) Run(ctx context.Context, prompt string) (string, error) {
 	x := &hooks.Execution{Inputs: map[string]any{"prompt": prompt}}
 	err := hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {
 		history := []hooks.Message{{Role: "user", Content: fmt.Sprint(x.Inputs["prompt"])}}
-		for range a.maxTurns {
-			m := &hooks.ModelCall{Messages: history, Tools: a.names}
+		for n := range a.maxTurns {
+			m := &hooks.ModelCall{Iterations: n, Messages: history, Tools: a.names}
 			if err := hooks.RunModel(ctx, m, a.callModel); err != nil {
 				return err
 			}
@@ -35,6 +38,12 @@ func (a *agent) Run(ctx context.Context, prompt string) (string, error) {
 			var calls []*hooks.ToolCall
 			for _, req := range m.ToolCalls {
 				call := &hooks.ToolCall{ID: req.ID, Name: req.Name}
+				if tool, ok := a.tools[req.Name]; ok {
+					call.Tool = tool
+				}
+				if strings.TrimSpace(req.Arguments) == "" {
+					req.Arguments = "{}"
+				}
 				_ = call.SetArguments(req.Arguments) // the model reads what is wrong with them
 				calls = append(calls, call)
 			}
@@ -89,7 +98,7 @@ func ExampleTestLoop() {
 	}
 }
 
-func TestLoopPassesTheLoopOfTheExample(t *testing.T) {
+func TestLoop_passesLoopOfExample(t *testing.T) {
 	t.Parallel()
 	hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop {
 		return adapt(s).Run

@@ -1,9 +1,14 @@
 package hookstest
 
+// What a test of a loop says and hears: the setup that a loop is built from,
+// the options, the failures, and the order in which scenarios are played.
+
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/loophooks/hooks"
@@ -19,6 +24,10 @@ type Setup struct {
 	Tools []Tool
 	// MaxTurns is how many model calls a run may make.
 	MaxTurns int
+	// Show is to be told what the loop shows to people while it runs, such as
+	// the pieces of a stream, in order. A loop that shows nothing needn't call
+	// it. It may be called from any goroutine.
+	Show func(text string)
 }
 
 // Request is what the model is sent, as near to the wire as the adapter can
@@ -103,37 +112,65 @@ func (f Failure) String() string {
 
 // TestLoop drives a loop through scripted replies of a model, with hooks that
 // watch, block, answer, edit and abort, and fails t for each rule that the loop
-// breaks, a subtest for each scenario. newLoop builds a fresh loop for each run:
-// one for a scenario, and another inside a tool where that tool runs the loop
-// again. So it may be called in any goroutine in which the loop runs its tools,
-// while the outer loop is running, and should write nothing that the loops
-// share. Hooks are registered in a registry of the kit's own, which is active in
-// the ctx that the loop is given: nothing process-wide is touched.
+// breaks, a subtest for each scenario. One that would tell of the same mistake as
+// another that has failed isn't played, and none is after a first one in which
+// the loop comes to nothing.
+//
+// newLoop builds a fresh loop for each scenario, and another inside a tool where
+// that tool runs the loop again. So it may be called in any goroutine in which
+// the loop runs its tools, while the outer loop is running, and should write
+// nothing that the loops share. A few scenarios run one loop a second time, when
+// its first run has ended. Hooks are registered in a registry of the kit's own,
+// which is active in the ctx that the loop is given: nothing process-wide is
+// touched.
 func TestLoop(t *testing.T, newLoop func(Setup) Loop, opts ...LoopOption) {
 	t.Helper()
 	k := newKit(newLoop, opts)
+	if len(k.misuse) > 0 {
+		for _, f := range k.misuse {
+			t.Errorf("hookstest: %s: %s; got %s", f.Rule, f.Want, f.Got)
+		}
+		return
+	}
 	for _, sc := range scenarios() {
+		if k.hopeless {
+			t.Log("the other scenarios are not played")
+			return
+		}
 		if !k.covers(sc) {
 			continue
 		}
 		t.Run(sc.name, func(t *testing.T) {
 			t.Helper() // a failure is told of at the line that calls TestLoop
-			for _, f := range k.try(t.Context(), sc) {
+			if reason, ok := k.skipped(sc); ok {
+				t.Skip("left out: " + reason)
+			}
+			failures, note := k.try(t.Context(), sc)
+			for _, f := range failures {
 				t.Error(f)
+			}
+			if note != "" && len(failures) == 0 {
+				t.Skip("not judged: " + note)
 			}
 		})
 	}
 }
 
 // CheckLoop is [TestLoop] without a test: it returns the failures, in the order
-// of the scenarios, none for a loop that breaks no rule.
+// of the scenarios, none for a loop that breaks no rule. A [Skip] that can't be
+// obeyed is a failure too, and then nothing is played.
 func CheckLoop(ctx context.Context, newLoop func(Setup) Loop, opts ...LoopOption) []Failure {
 	k := newKit(newLoop, opts)
+	if len(k.misuse) > 0 {
+		return k.misuse
+	}
 	var failures []Failure
 	for _, sc := range scenarios() {
-		if k.covers(sc) {
-			failures = append(failures, k.try(ctx, sc)...)
+		if _, skipped := k.skipped(sc); skipped || k.hopeless || !k.covers(sc) {
+			continue
 		}
+		broken, _ := k.try(ctx, sc)
+		failures = append(failures, broken...)
 	}
 	return failures
 }
@@ -142,6 +179,8 @@ func CheckLoop(ctx context.Context, newLoop func(Setup) Loop, opts ...LoopOption
 type scenario struct {
 	name  string
 	needs []hooks.AnyPoint // points without which it says nothing
+	of    []string         // scenarios of which it is a variant: left out with them
+	after []string         // scenarios that tell of the same mistakes: not played once one of them has failed
 	play  func(*trial)
 }
 
@@ -149,7 +188,11 @@ type scenario struct {
 // has.
 func scenarios() []scenario {
 	var all []scenario
-	for _, group := range [][]scenario{basicScenarios, toolScenarios, editScenarios, oddScenarios, abortScenarios(), runScenarios} {
+	for _, group := range [][]scenario{
+		basicScenarios, toolScenarios, argumentScenarios, placeScenarios(), treatmentScenarios(), renameScenarios,
+		editScenarios, emptyScenarios, messageScenarios, inputScenarios, oddScenarios, toldScenarios,
+		abortScenarios(), laterScenarios, shownScenarios, stopScenarios, runScenarios, cancelScenarios, interruptScenarios, historyScenarios,
+	} {
 		all = append(all, group...)
 	}
 	return all
@@ -157,17 +200,25 @@ func scenarios() []scenario {
 
 // kit is the test of one loop.
 type kit struct {
-	newLoop func(Setup) Loop
-	missing map[hooks.InterceptionPoint]bool // declared, or found out by the first scenario
-	marked  func(hooks.Message) bool         // nil if the loop doesn't mark errors
-	hangs   bool                             // the first scenario didn't end: no other is played
+	newLoop  func(Setup) Loop
+	missing  map[hooks.InterceptionPoint]bool // declared, or found out by the first scenario
+	marked   func(hooks.Message) bool         // nil if the loop doesn't mark errors
+	remote   bool                             // the model is behind a wire, as declared
+	skips    map[string]string                // the reason, by scenario
+	misuse   []Failure                        // what is wrong with the options
+	failed   map[string]bool                  // scenarios
+	hopeless bool                             // the first scenario came to nothing: no other is played
+	parallel atomic.Bool                      // the loop was seen to run the tools of a turn beside each other
 }
 
 func newKit(newLoop func(Setup) Loop, opts []LoopOption) *kit {
 	if newLoop == nil {
 		panic("hookstest: TestLoop: newLoop is nil; give a function that builds the loop")
 	}
-	k := &kit{newLoop: newLoop, missing: make(map[hooks.InterceptionPoint]bool)}
+	k := &kit{
+		newLoop: newLoop, missing: make(map[hooks.InterceptionPoint]bool),
+		skips: make(map[string]string), failed: make(map[string]bool),
+	}
 	for _, o := range opts {
 		if o != nil {
 			o.apply(k)
@@ -179,20 +230,28 @@ func newKit(newLoop func(Setup) Loop, opts []LoopOption) *kit {
 func (k *kit) has(p hooks.AnyPoint) bool { return !k.missing[p.Name()] }
 
 func (k *kit) covers(sc scenario) bool {
-	if k.hangs {
+	if slices.ContainsFunc(slices.Concat(sc.of, sc.after), func(name string) bool { return k.failed[name] }) {
+		k.failed[sc.name] = true
 		return false
 	}
-	for _, p := range sc.needs {
-		if !k.has(p) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(sc.needs, func(p hooks.AnyPoint) bool { return !k.has(p) })
 }
 
-// try puts the loop through sc.
-func (k *kit) try(ctx context.Context, sc scenario) []Failure {
+// skipped returns the reason for which sc is left out, if it is.
+func (k *kit) skipped(sc scenario) (reason string, ok bool) {
+	for _, name := range append(sc.of[:len(sc.of):len(sc.of)], sc.name) {
+		if reason, ok = k.skips[name]; ok {
+			return reason, true
+		}
+	}
+	return "", false
+}
+
+// try puts the loop through sc. The note says why sc could not be judged.
+func (k *kit) try(ctx context.Context, sc scenario) (_ []Failure, note string) {
 	t := newTrial(ctx, k, sc)
 	sc.play(t)
-	return t.result()
+	failures := t.result()
+	k.failed[sc.name] = len(failures) > 0
+	return failures, t.unjudged
 }

@@ -1,5 +1,7 @@
 package hookstest
 
+// An abort at each of the points where it ends the run.
+
 import (
 	"context"
 	"fmt"
@@ -88,7 +90,7 @@ func (t *trial) checkNothingStarts(rule string, at, end hooks.InterceptionPoint)
 		if !e.starts {
 			continue
 		}
-		if e.point == again {
+		if e.point == again && rule != ruleSiblings {
 			rule = ruleNoRetry
 		}
 		t.check(false, rule, "after the abort at "+string(at)+" only post points and execution_end", e.line)

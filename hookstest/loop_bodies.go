@@ -1,5 +1,8 @@
 package hookstest
 
+// What runs between the points: the scripted model and the tools. Each has to
+// run under the ctx of the run and for a pre point that let it.
+
 import (
 	"context"
 	"errors"
@@ -20,6 +23,7 @@ type turn struct {
 	Reply
 	err    error
 	panics any
+	during func(context.Context) error // what the model does, instead of a reply
 }
 
 // script is a model that answers by a script.
@@ -43,6 +47,11 @@ func (t *trial) model(s *script) func(context.Context, Request) (Reply, error) {
 		if now.panics != nil {
 			panic(now.panics)
 		}
+		if now.during != nil {
+			t.bodyEnds(k, true) // a loop needn't wait for a model that it has left
+			return Reply{}, now.during(ctx)
+		}
+		now.ToolCalls = slices.Clone(now.ToolCalls) // hooks may write there
 		return now.Reply, now.err
 	}
 }
@@ -61,7 +70,7 @@ func (t *trial) modelStarts(ctx context.Context, s *script, req Request) (turn, 
 	switch {
 	case n < len(s.turns):
 		return s.turns[n], k, nil
-	case n > 0 && s.turns[len(s.turns)-1].err != nil:
+	case n > 0 && (s.turns[len(s.turns)-1].err != nil || s.turns[len(s.turns)-1].panics != nil):
 		return s.turns[len(s.turns)-1], k, nil // a loop may try again what failed
 	}
 	if k != nil {
@@ -97,7 +106,7 @@ func (t *trial) tool(name string, run func(context.Context, map[string]any) (str
 // bodyStarts finds the pre point that lets a body run, and notes it if there
 // is none. The caller holds mu.
 func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, key string) *call {
-	if ctx.Value(runKey{}) != any(t) {
+	if ctx.Value(runKey{}) != any(t) && !t.isRemote(ctx, pre) {
 		// What happens under such a ctx is out of the reach of the hooks.
 		t.breaks(ruleCtx, what+" under the ctx of the run", "a ctx without its values and hooks")
 		return nil
@@ -113,13 +122,13 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 	for _, k := range slices.Backward(t.calls) {
 		switch {
 		case k.pre != pre.Name():
-		case !k.is(tool, key):
+		case !k.passed && k.is(tool, key):
+			refused = k
+		case !k.runsTool(tool, key):
 			if k.waits(key) {
 				misnamed = k
 			}
-		case !k.passed:
-			refused = k
-		case k.posts > 0:
+		case k.posts > 0 && !(k.shared && k.runs == 0):
 			done = k
 		case k.answered:
 			t.breaks(ruleAnswered, what+" not run: a hook has answered", "it ran")
@@ -135,7 +144,7 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 	switch {
 	case refused != nil:
 		t.breaks(refusal, what+" not run: a hook has refused it", "it ran")
-	case done != nil && done.runs == 0:
+	case done != nil && done.runs == 0 && !done.shared:
 		t.breaks(rulePostAfter, string(done.post)+" after "+what, "it fired before")
 	case done != nil && tool != "":
 		t.breaks(ruleToolOnce, what+" run once", "it ran again")

@@ -1,5 +1,8 @@
 package hookstest
 
+// Hooks that edit what goes to the model and what comes from it, up to nothing
+// at all. What they do to one tool call stands in loop_treatments.go.
+
 import (
 	"context"
 	"fmt"
@@ -17,58 +20,21 @@ var (
 )
 
 var editScenarios = []scenario{
-	{name: "edited-input", needs: toolPoints, play: editedInput(func(c *hooks.ToolCall) { c.Input["value"] = "edited" })},
-	{name: "replaced-input", needs: toolPoints, play: editedInput(func(c *hooks.ToolCall) {
-		c.Input = map[string]any{"key": "c1", "value": "edited"}
-	})},
-	{name: "edited-result", needs: toolPoints, play: editedResult},
 	{name: "dropped-tool-call", needs: modelToolsPoints, play: droppedToolCall},
-	{name: "edited-tool-call", needs: modelToolsPoints, play: editedToolCall},
+	{name: "edited-tool-call", needs: modelToolsPoints, play: editedToolCall(slices.Clone)},
+	{name: "tool-call-edited-in-place", needs: modelToolsPoints, after: []string{"edited-tool-call"}, play: editedToolCall(func(calls []hooks.ToolRequest) []hooks.ToolRequest { return calls })},
 	{name: "renamed-tool-call", needs: modelToolsPoints, play: renamedToolCall},
 	{name: "edited-response", needs: modelToolsPoints, play: editedResponse},
 	{name: "edited-last-response", needs: modelPoints, play: editedLastResponse},
 	{name: "answered-model-call", needs: modelPoints, play: answeredModelCall},
 	{name: "hidden-tool", needs: modelPoints, play: hiddenTool},
-	{name: "edited-messages", needs: modelPoints, play: editedMessages},
-	{name: "replaced-messages", needs: modelPoints, play: replacedMessages},
-	{name: "edited-prompt", needs: []hooks.AnyPoint{hooks.Input}, play: editedPrompt(hooks.Input)},
-	{name: "prompt-edited-at-start", needs: []hooks.AnyPoint{hooks.ExecutionStart}, play: editedPrompt(hooks.ExecutionStart)},
 	{name: "edited-step-output", needs: stepPoints, play: editedStepOutput},
 	{name: "edited-output", needs: []hooks.AnyPoint{hooks.Output}, play: editedOutput(hooks.Output)},
 	{name: "output-edited-at-end", needs: []hooks.AnyPoint{hooks.ExecutionEnd}, play: editedOutput(hooks.ExecutionEnd)},
 }
 
-func editedInput(edit func(*hooks.ToolCall)) func(*trial) {
-	return func(t *trial) {
-		onTool(t, hooks.PreToolCall, func(c *hooks.ToolCall) error {
-			edit(c)
-			return nil
-		})
-		t.run(asks(request("alpha", "c1"), request("beta", "c2")), answers(theAnswer))
-		t.mu.Lock()
-		edited, other := t.values["c1"], t.values["c2"]
-		t.mu.Unlock()
-		t.check(edited == "edited", ruleArguments, `the value "edited" for alpha`, fmt.Sprintf("%q", edited))
-		t.check(other == "raw", ruleOthers, `the value "raw" for beta`, fmt.Sprintf("%q", other))
-		t.checkGoesOn(ruleText)
-	}
-}
-
-func editedResult(t *trial) {
-	const secret = "the secret of the tool"
-	t.tools["alpha"] = func(context.Context, map[string]any) (string, error) { return secret, nil }
-	onTool(t, hooks.PostToolCall, func(c *hooks.ToolCall) error {
-		c.Result = "redacted"
-		return nil
-	})
-	// A second turn, since a loop may keep the raw result for later.
-	t.run(asks(request("alpha", "c1")), asks(request("beta", "c2")), answers(theAnswer))
-	for n := 1; n <= 2; n++ {
-		t.checkSent(ruleResult, n, "redacted", true)
-		t.checkSent(ruleResult, n, secret, false)
-	}
-	t.checkGoesOn(ruleText)
-}
+// editedText is what hooks of the kit put in the place of a text.
+const editedText = "an edited text"
 
 // onReply registers a hook for the first reply of the model.
 func onReply(t *trial, fn func(*hooks.ModelCall)) {
@@ -91,19 +57,21 @@ func droppedToolCall(t *trial) {
 	t.checkGoesOn(ruleText)
 }
 
-func editedToolCall(t *trial) {
-	onReply(t, func(c *hooks.ModelCall) {
-		c.ToolCalls = slices.Clone(c.ToolCalls)
-		for i := range c.ToolCalls {
-			c.ToolCalls[i].Arguments = strings.ReplaceAll(c.ToolCalls[i].Arguments, "raw", "edited")
-		}
-	})
-	t.run(asks(request("alpha", "c1")), answers(theAnswer))
-	t.mu.Lock()
-	got := t.values["c1"]
-	t.mu.Unlock()
-	t.check(got == "edited", ruleToolCalls, `the value "edited" for alpha`, fmt.Sprintf("%q", got))
-	t.checkGoesOn(ruleText)
+func editedToolCall(copied func([]hooks.ToolRequest) []hooks.ToolRequest) func(*trial) {
+	return func(t *trial) {
+		onReply(t, func(c *hooks.ModelCall) {
+			c.ToolCalls = copied(c.ToolCalls)
+			for i := range c.ToolCalls {
+				c.ToolCalls[i].Arguments = strings.ReplaceAll(c.ToolCalls[i].Arguments, "raw", "edited")
+			}
+		})
+		t.run(asks(request("alpha", "c1")), answers(theAnswer))
+		t.mu.Lock()
+		got := t.values["c1"]
+		t.mu.Unlock()
+		t.check(got == "edited", ruleToolCalls, `the value "edited" for alpha`, fmt.Sprintf("%q", got))
+		t.checkGoesOn(ruleText)
+	}
 }
 
 // renamedToolCall is about a loop that finds the tool by what the model wrote,
@@ -161,57 +129,6 @@ func hiddenTool(t *trial) {
 	t.check(!slices.Contains(offered, "beta"), ruleHidden, `no "beta" among the tools of the request`, fmt.Sprintf("%q", offered))
 	t.check(slices.Contains(offered, "alpha"), ruleOffered, `"alpha" among the tools of the request`, fmt.Sprintf("%q", offered))
 	t.checkGoesOn(ruleText)
-}
-
-func editedMessages(t *trial) {
-	t.strange = true
-	on(t, hooks.PreModelCall, func(_ context.Context, c *hooks.ModelCall) error {
-		for i := range c.Messages {
-			c.Messages[i].EditText(func(s string) string { return strings.ReplaceAll(s, thePrompt, "an edited text") })
-		}
-		c.Messages = append(c.Messages, hooks.Message{Role: "user", Content: "an appended text"})
-		return nil
-	})
-	t.run(answers(theAnswer))
-	t.checkSent(ruleMessages, 0, "an edited text", true)
-	t.checkSent(ruleMessages, 0, "an appended text", true)
-	t.checkSent(ruleMessages, 0, thePrompt, false)
-	t.checkGoesOn(ruleText)
-}
-
-func replacedMessages(t *trial) {
-	t.strange = true
-	var calls atomic.Int32
-	on(t, hooks.PreModelCall, func(_ context.Context, c *hooks.ModelCall) error {
-		if calls.Add(1) == 2 {
-			c.Messages = []hooks.Message{{Role: "user", Content: "a summary"}}
-		}
-		return nil
-	})
-	t.run(asks(request("alpha", "c1")), answers(theAnswer))
-	t.checkSent(ruleMessages, 1, "a summary", true)
-	t.checkSent(ruleMessages, 1, thePrompt, false)
-	t.checkGoesOn(ruleText)
-}
-
-func editedPrompt(p hooks.Point[hooks.Execution]) func(*trial) {
-	return func(t *trial) {
-		var found atomic.Bool
-		on(t, p, func(_ context.Context, x *hooks.Execution) error {
-			for name, value := range x.Inputs {
-				if text, ok := value.(string); ok && strings.Contains(text, thePrompt) {
-					found.Store(true)
-					x.Inputs[name] = strings.ReplaceAll(text, thePrompt, "an edited text")
-				}
-			}
-			return nil
-		})
-		t.run(answers(theAnswer))
-		t.check(found.Load(), rulePrompt, "the prompt among the Inputs, as a string", "it is not there to be edited")
-		t.checkSent(rulePrompt, 0, "an edited text", true)
-		t.checkSent(rulePrompt, 0, thePrompt, false)
-		t.checkGoesOn(ruleText)
-	}
 }
 
 // editedStepOutput says nothing of steps whose output is something else.

@@ -1,7 +1,11 @@
 package hookstest
 
+// What holds in every scenario, looked at when the run has ended: what began
+// has ended, and each request holds of the turn before what the hooks left.
+
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,6 +50,7 @@ func (t *trial) checkStatus(k *call) {
 	got := fmt.Sprintf("status %q, error %v, output %v", k.status, k.err, k.output)
 	switch {
 	case k.status == hooks.StatusCompleted && k.err == nil:
+	case t.waits != nil && k.status != hooks.StatusCompleted && (k.err == nil || errors.Is(k.err, t.waits)):
 	case k.status == hooks.StatusFailed && k.err != nil && k.output == nil:
 	default:
 		t.breaks(ruleStatus, "status completed without an error, or failed with an error and without an output", got)
@@ -55,13 +60,14 @@ func (t *trial) checkStatus(k *call) {
 // checkHistory checks that what each request holds of the turn before is what
 // the hooks left. The caller holds mu.
 func (t *trial) checkHistory(s *script) {
+	seen := make(map[hooks.ToolRequest]int)
 	for i := 1; i < len(s.requests) && i <= len(s.turns); i++ {
 		calls := s.turns[i-1].ToolCalls
 		if k := s.calls[i-1]; k != nil && k.settled {
 			calls = k.toolCalls
 		}
 		for _, dropped := range s.turns[i-1].ToolCalls {
-			if !slices.ContainsFunc(calls, func(c hooks.ToolRequest) bool { return c.ID == dropped.ID }) && t.callOf(dropped) != nil {
+			if !slices.ContainsFunc(calls, func(c hooks.ToolRequest) bool { return c.ID == dropped.ID }) && t.callOf(dropped, 0) != nil {
 				t.breaks(ruleToolCalls, "no call of "+dropped.Name+", which a hook has dropped", "it was called")
 				return
 			}
@@ -74,25 +80,54 @@ func (t *trial) checkHistory(s *script) {
 			t.breaks(ruleResults, fmt.Sprintf(`%d messages with the role "tool" after the reply`, len(calls)), fmt.Sprint(len(results)))
 			return
 		}
-		for j, m := range results {
-			t.checkResult(m, calls, j)
+		made := make([]*call, len(calls))
+		for j, req := range calls {
+			same := hooks.ToolRequest{Name: req.Name, Arguments: req.Arguments}
+			made[j] = t.callOf(req, seen[same])
+			seen[same]++
+		}
+		t.checkResults(inOrder(results, calls), calls, made)
+	}
+}
+
+// inOrder returns results in the order of the calls, where each carries the id
+// of a call: it may stand at any place then.
+func inOrder(results []hooks.Message, calls []hooks.ToolRequest) []hooks.Message {
+	ordered := make([]hooks.Message, len(calls))
+	taken := make([]bool, len(calls))
+	for _, m := range results {
+		at := slices.IndexFunc(calls, func(c hooks.ToolRequest) bool { return c.ID == m.ToolCallID })
+		if m.ToolCallID == "" || at < 0 || taken[at] {
+			return results
+		}
+		ordered[at], taken[at] = m, true
+	}
+	return ordered
+}
+
+// checkResults compares what the model reads of the calls of a turn with what
+// the hooks left. made has nil for a call that the probe hasn't seen.
+func (t *trial) checkResults(results []hooks.Message, calls []hooks.ToolRequest, made []*call) {
+	for j, m := range results {
+		if at := slices.IndexFunc(calls, func(c hooks.ToolRequest) bool { return c.ID == m.ToolCallID }); at >= 0 && at != j {
+			t.breaks(ruleResults, fmt.Sprintf("the result of call %d", j+1), fmt.Sprintf("the id of call %d", at+1))
+			return
+		}
+		if k := made[j]; k != nil && k.posts > 0 {
+			t.checkResult(m, k, made)
 		}
 	}
 }
 
-func (t *trial) checkResult(m hooks.Message, calls []hooks.ToolRequest, at int) {
-	req := calls[at]
-	if other := slices.IndexFunc(calls, func(c hooks.ToolRequest) bool { return c.ID == m.ToolCallID }); other >= 0 && other != at {
-		t.breaks(ruleResults, fmt.Sprintf("the result of call %d at place %d", at+1, at+1), fmt.Sprintf("the one of call %d", other+1))
-		return
-	}
-	k := t.callOf(req)
-	if k == nil || k.posts == 0 {
-		return
-	}
+func (t *trial) checkResult(m hooks.Message, k *call, made []*call) {
 	if k.settled && !k.parts && !says(m, k.result) {
 		rule := ruleResult
-		if k.blocked {
+		switch {
+		case slices.ContainsFunc(made, func(other *call) bool {
+			return other != nil && other.settled && other.result != "" && other.result != k.result && says(m, other.result)
+		}):
+			rule = ruleResults
+		case k.blocked:
 			rule = ruleReason
 		}
 		t.breaks(rule, fmt.Sprintf("%q for %s", k.result, k), fmt.Sprintf("%q", m.Text()))
@@ -105,11 +140,35 @@ func (t *trial) checkResult(m hooks.Message, calls []hooks.ToolRequest, at int) 
 	}
 }
 
-// callOf returns the call that req led to, nil if none. The caller holds mu.
-func (t *trial) callOf(req hooks.ToolRequest) *call {
+// callOf returns the call that req led to, nil if none: the one with its id, or
+// the nth of its tool and key, counted from 0. The caller holds mu.
+func (t *trial) callOf(req hooks.ToolRequest, nth int) *call {
 	var input map[string]any
 	_ = json.Unmarshal([]byte(req.Arguments), &input) // a nil input has the key ""
-	return t.find(req.Name, keyOf(input))
+	key := keyOf(input)
+	var same, unread []*call // by name and key, and by name where the arguments could not be read
+	for _, k := range t.calls {
+		if k.pre != hooks.PreToolCall.Name() {
+			continue
+		}
+		if k.id != "" && k.id == req.ID {
+			return k
+		}
+		switch {
+		case k.tool != req.Name:
+		case k.key == key:
+			same = append(same, k)
+		case k.key == "":
+			unread = append(unread, k)
+		}
+	}
+	if len(same) == 0 {
+		same = unread
+	}
+	if nth >= len(same) {
+		return nil
+	}
+	return same[nth]
 }
 
 // lastTurn returns the tool results after the last reply of a model in a

@@ -1,5 +1,8 @@
 package hookstest_test
 
+// Where a failure points to: a test that calls TestLoop runs in a process of
+// its own and fails there.
+
 import (
 	"context"
 	"fmt"
@@ -14,11 +17,11 @@ import (
 	"github.com/loophooks/hooks/hookstest"
 )
 
-// brokenLoopVariable makes TestLoopOfTheLineTest drive a loop that does nothing.
+// brokenLoopVariable makes TestFailure_lineChild drive a loop that does nothing.
 const brokenLoopVariable = "HOOKSTEST_BROKEN_LOOP"
 
-// TestLoopOfTheLineTest fails in the process that the test below starts.
-func TestLoopOfTheLineTest(t *testing.T) {
+// TestFailure_lineChild fails in the process that the test below starts.
+func TestFailure_lineChild(t *testing.T) {
 	newLoop := newFlawed("")
 	if os.Getenv(brokenLoopVariable) != "" {
 		newLoop = func(hookstest.Setup) hookstest.Loop {
@@ -30,9 +33,9 @@ func TestLoopOfTheLineTest(t *testing.T) {
 	hookstest.TestLoop(t, newLoop)
 }
 
-func TestFailuresAreToldOfAtTheLineThatCallsTestLoop(t *testing.T) {
+func TestFailure_isAtLineThatCallsTestLoop(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLoopOfTheLineTest$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFailure_lineChild$")
 	cmd.Env = append(os.Environ(), brokenLoopVariable+"=1")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err, "the loop breaks rules")

@@ -1,5 +1,7 @@
 package hookstest
 
+// Values of a type that no loop expects.
+
 import (
 	"context"
 

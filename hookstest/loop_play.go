@@ -1,5 +1,7 @@
 package hookstest
 
+// The words that scenarios are written in.
+
 import (
 	"context"
 	"errors"
@@ -9,8 +11,6 @@ import (
 
 	"github.com/loophooks/hooks"
 )
-
-// What scenarios are written in.
 
 // answers is a reply that ends the run.
 func answers(text string) turn { return turn{Reply: Reply{Text: text}} }

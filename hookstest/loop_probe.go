@@ -1,6 +1,10 @@
 package hookstest
 
+// What the kit sees of a run, by hooks at every point: which points fire, with
+// which contexts, and what the hooks leave there.
+
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -23,6 +27,9 @@ type probe struct {
 	broken []Failure
 	// outside is the first pre point that fired outside of an execution.
 	outside string
+	wired   bool   // the model was called over a wire
+	nests   bool   // a tool runs the loop again
+	overlap func() // is told when two tool calls are open at once
 }
 
 // event is one line of the trace.
@@ -37,9 +44,13 @@ type event struct {
 type call struct {
 	pre, post hooks.InterceptionPoint
 	tool, key string
-	inputs    int  // of an execution: how often input fired
-	outputs   int  // of an execution: how often output fired
-	passed    bool // no pre hook aborted
+	id        string // of a tool call
+	nth       int    // how many calls of this tool and key there were before
+	shared    bool   // another call of this tool and key was open at the same time
+	named     string // the tool, as the pre hooks left it
+	inputs    int    // of an execution: how often input fired
+	outputs   int    // of an execution: how often output fired
+	passed    bool   // no pre hook aborted
 	answered  bool
 	runs      int  // how often the body began
 	running   bool // a body has begun and not ended
@@ -76,6 +87,12 @@ func (c *call) over() bool {
 	return c.posts > 0 || !c.passed && c.pre != hooks.PreToolCall.Name()
 }
 
+// runsTool says whether the call may be the one for which this tool runs. What the
+// tool is called is what the pre hooks left.
+func (c *call) runsTool(tool, key string) bool {
+	return cmp.Or(c.named, c.tool) == tool && (c.key == key || c.key == "" || key == "")
+}
+
 // waits says whether the call is the one of a tool with this key, and its body
 // has still to run.
 func (c *call) waits(key string) bool {
@@ -91,19 +108,25 @@ type keeper interface {
 }
 
 func newProbe(k *kit) *probe {
-	p := &probe{kit: k, registry: hooks.NewRegistry()}
-	first(p, hooks.ExecutionStart, func(c *hooks.Execution) { p.opens(c, hooks.ExecutionStart, hooks.ExecutionEnd, "", "") })
+	p := &probe{kit: k, registry: hooks.NewRegistry(), overlap: func() {}}
+	first(p, hooks.ExecutionStart, func(c *hooks.Execution) {
+		p.opens(c, &call{pre: hooks.ExecutionStart.Name(), post: hooks.ExecutionEnd.Name()})
+	})
 	last(p, hooks.ExecutionStart, func(c *hooks.Execution, k *call) { k.passed = true })
 	first(p, hooks.Input, func(c *hooks.Execution) { p.within(c, hooks.Input) })
 	first(p, hooks.Output, func(c *hooks.Execution) { p.within(c, hooks.Output) })
 	watchPost(p, hooks.ExecutionStart, hooks.ExecutionEnd, nil, func(*hooks.Execution, *call) {})
 	first(p, hooks.ExecutionEnd, func(c *hooks.Execution) { p.told(c) })
 
-	first(p, hooks.PreStep, func(c *hooks.Step) { p.opens(c, hooks.PreStep, hooks.PostStep, "", "") })
+	first(p, hooks.PreStep, func(c *hooks.Step) {
+		p.opens(c, &call{pre: hooks.PreStep.Name(), post: hooks.PostStep.Name()})
+	})
 	last(p, hooks.PreStep, func(c *hooks.Step, k *call) { k.passed = true })
 	watchPost(p, hooks.PreStep, hooks.PostStep, nil, func(*hooks.Step, *call) {})
 
-	first(p, hooks.PreModelCall, func(c *hooks.ModelCall) { p.opens(c, hooks.PreModelCall, hooks.PostModelCall, "", "") })
+	first(p, hooks.PreModelCall, func(c *hooks.ModelCall) {
+		p.opens(c, &call{pre: hooks.PreModelCall.Name(), post: hooks.PostModelCall.Name()})
+	})
 	last(p, hooks.PreModelCall, func(c *hooks.ModelCall, k *call) { k.passed, k.answered = true, c.Answered() })
 	watchPost(p, hooks.PreModelCall, hooks.PostModelCall, nil, func(c *hooks.ModelCall, k *call) {
 		k.err, k.toolCalls = c.Err, slices.Clone(c.ToolCalls)
@@ -111,10 +134,11 @@ func newProbe(k *kit) *probe {
 
 	identify := func(c *hooks.ToolCall) (string, string) { return c.Name, keyOf(c.Input) }
 	first(p, hooks.PreToolCall, func(c *hooks.ToolCall) {
-		tool, key := identify(c)
-		p.opens(c, hooks.PreToolCall, hooks.PostToolCall, tool, key)
+		p.opens(c, &call{
+			pre: hooks.PreToolCall.Name(), post: hooks.PostToolCall.Name(), tool: c.Name, key: keyOf(c.Input), id: c.ID,
+		})
 	})
-	last(p, hooks.PreToolCall, func(c *hooks.ToolCall, k *call) { k.passed, k.answered = true, c.Answered() })
+	last(p, hooks.PreToolCall, func(c *hooks.ToolCall, k *call) { k.passed, k.answered, k.named = true, c.Answered(), c.Name })
 	watchPost(p, hooks.PreToolCall, hooks.PostToolCall, identify, func(c *hooks.ToolCall, k *call) {
 		k.err, k.blocked, k.result, k.parts, k.isError = c.Err, c.Blocked != nil, c.Result, len(c.Parts) > 0, c.IsError()
 	})
@@ -183,16 +207,36 @@ func (p *probe) breaks(rule, want, got string) {
 func (p *probe) note(e event) { p.events = append(p.events, e) }
 
 // opens tells of a pre point.
-func (p *probe) opens(c keeper, pre, post hooks.AnyPoint, tool, key string) {
-	k := &call{pre: pre.Name(), post: post.Name(), tool: tool, key: key}
+func (p *probe) opens(c keeper, k *call) {
 	p.mu.Lock()
 	p.note(event{line: k.String(), starts: true, point: k.pre})
 	if k.pre != hooks.ExecutionStart.Name() && p.outside == "" && !p.inExecution() {
 		p.outside = k.String()
 	}
+	if k.tool != "" {
+		p.opensTool(k)
+	}
 	p.calls = append(p.calls, k)
 	p.mu.Unlock()
 	c.Put(callKey{}, k)
+}
+
+// opensTool compares a tool call with those before it. The caller holds mu.
+func (p *probe) opensTool(k *call) {
+	for _, other := range p.calls {
+		switch {
+		case other.pre != k.pre:
+		case other.tool == k.tool && other.key == k.key:
+			k.nth++
+			if other.posts == 0 {
+				k.shared, other.shared = true, true
+			}
+		}
+		if other.pre == k.pre && other.posts == 0 && !p.nests {
+			p.parallel.Store(true)
+			p.overlap()
+		}
+	}
 }
 
 // inExecution says whether an execution is open, between its input and its
@@ -262,7 +306,7 @@ func (p *probe) closes(ctx context.Context, c keeper, pre, post hooks.AnyPoint, 
 	if ctx.Err() != nil {
 		p.breaks(ruleLive, "a live ctx for "+line, ctx.Err().Error())
 	}
-	if k.running {
+	if k.running && !k.shared {
 		p.breaks(rulePostAfter, line+" after what it follows", "it was still running")
 	}
 	k.posts++

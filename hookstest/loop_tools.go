@@ -1,12 +1,16 @@
 package hookstest
 
+// The basics: a run with every point, one without tools, one that reaches its
+// limit of turns; and calls of tools that are many, unknown, or panic.
+
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/loophooks/hooks"
 )
@@ -27,8 +31,12 @@ var basicScenarios = []scenario{
 
 func everyPoint(t *trial) {
 	t.run(asks(request("alpha", "c1")), answers(theAnswer))
-	if t.abandoned {
-		t.hangs = true
+	t.mu.Lock()
+	t.hopeless = t.err != nil || len(t.events) == 0 || slices.ContainsFunc(t.broken, func(f Failure) bool {
+		return f.Rule == ruleBuilt || f.Rule == ruleEnds || f.Rule == ruleNoPanic
+	})
+	t.mu.Unlock()
+	if !t.check(t.err == nil, ruleAnswer, "an answer", fmt.Sprintf("the error: %v", t.err)) {
 		return
 	}
 	var fired, missing []string
@@ -83,19 +91,28 @@ func turnLimit(t *trial) {
 var toolScenarios = []scenario{
 	{name: "several-tools", needs: toolPoints, play: severalTools},
 	{name: "unknown-tool", needs: toolPoints, play: unknownTool},
-	{name: "failing-tool", needs: toolPoints, play: failingTool},
 	{name: "panicking-tool", needs: toolPoints, play: panickingTool},
-	{name: "recovered-tool", needs: toolPoints, play: recoveredTool},
-	{name: "blocked-tool", needs: toolPoints, play: blockedTool(&hooks.HookAborted{Reason: theReason}, theReason)},
-	{name: "blocked-tool-with-message", needs: toolPoints, play: blockedTool(&hooks.HookAborted{Reason: theReason, Message: "use another tool"}, "use another tool")},
-	{name: "answered-tool", needs: toolPoints, play: answeredTool},
 	{name: "answered-then-blocked-tool", needs: toolPoints, play: answeredThenBlocked},
-	{name: "withheld-result", needs: toolPoints, play: withheldResult},
-	{name: "arguments-not-json", needs: toolPoints, play: badArguments(`{"key": `)},
-	{name: "arguments-not-an-object", needs: toolPoints, play: badArguments(`["c1"]`)},
 }
 
+// severalTools also finds out whether the tools of a turn run beside each
+// other: the first one waits for a moment to see another call begin.
 func severalTools(t *trial) {
+	var once sync.Once
+	beside := make(chan struct{})
+	t.overlap = func() { once.Do(func() { close(beside) }) }
+	var first atomic.Bool
+	t.tools["alpha"] = func(_ context.Context, input map[string]any) (string, error) {
+		if first.CompareAndSwap(false, true) {
+			timer := time.NewTimer(20 * time.Millisecond)
+			defer timer.Stop()
+			select {
+			case <-beside:
+			case <-timer.C:
+			}
+		}
+		return "alpha is done with " + keyOf(input), nil
+	}
 	t.run(asks(request("alpha", "c1"), request("beta", "c2"), request("alpha", "c3")), answers(theAnswer))
 	for _, key := range []string{"c1", "c2", "c3"} {
 		t.checkRan(ruleToolOnce, key, 1)
@@ -116,17 +133,6 @@ func unknownTool(t *trial) {
 	t.checkRan(ruleOthers, "c2", 1)
 }
 
-var errTool = errors.New("the tool is out of order")
-
-func failingTool(t *trial) {
-	t.tools["beta"] = func(context.Context, map[string]any) (string, error) { return "", errTool }
-	t.run(asks(request("beta", "c1"), request("alpha", "c2")), answers(theAnswer))
-	err := t.toolCall("beta", "c1").err
-	t.checkGoesOn(ruleGoesOn)
-	t.check(errors.Is(err, errTool), ruleFailed, "the tool's error in Err at post_tool_call", fmt.Sprint(err))
-	t.checkRan(ruleOthers, "c2", 1)
-}
-
 func panickingTool(t *trial) {
 	const secret = "the value of the panic"
 	t.tools["beta"] = func(context.Context, map[string]any) (string, error) { panic(secret) }
@@ -136,44 +142,6 @@ func panickingTool(t *trial) {
 	t.check(err != nil, rulePanic, "an error in Err at post_tool_call", "none")
 	t.checkSent(rulePanic, 1, secret, false)
 	t.checkRan(ruleOthers, "c2", 1)
-}
-
-// recoveredTool is about the mark of an error, which every scenario checks.
-func recoveredTool(t *trial) {
-	t.tools["beta"] = func(context.Context, map[string]any) (string, error) { return "", errTool }
-	onTool(t, hooks.PostToolCall, func(c *hooks.ToolCall) error {
-		c.Result, c.Err = "it works after all", nil
-		return nil
-	})
-	t.run(asks(request("beta", "c1")), answers(theAnswer))
-	t.checkGoesOn(ruleGoesOn)
-}
-
-func blockedTool(abort *hooks.HookAborted, read string) func(*trial) {
-	return func(t *trial) {
-		onTool(t, hooks.PreToolCall, func(*hooks.ToolCall) error { return t.abort(abort) })
-		t.run(asks(request("alpha", "c1"), request("beta", "c2")), answers(theAnswer))
-		t.checkRan(ruleBlocked, "c1", 0)
-		t.checkGoesOn(ruleGoesOn)
-		t.check(t.toolCall("alpha", "c1").blocked, ruleFailed, "the abort in Blocked at post_tool_call", "none")
-		t.checkRan(ruleOthers, "c2", 1)
-		t.checkSent(ruleReason, 1, read, true)
-		if read != abort.Reason {
-			t.checkSent(ruleReason, 1, abort.Reason, false)
-		}
-	}
-}
-
-func answeredTool(t *trial) {
-	onTool(t, hooks.PreToolCall, func(c *hooks.ToolCall) error {
-		c.Answer("the answer of a hook")
-		return nil
-	})
-	t.run(asks(request("alpha", "c1"), request("beta", "c2")), answers(theAnswer))
-	t.checkRan(ruleAnswered, "c1", 0)
-	t.checkSent(ruleAnswered, 1, "the answer of a hook", true)
-	t.checkRan(ruleOthers, "c2", 1)
-	t.checkGoesOn(ruleText)
 }
 
 func answeredThenBlocked(t *trial) {
@@ -189,30 +157,4 @@ func answeredThenBlocked(t *trial) {
 	t.checkGoesOn(ruleGoesOn)
 	t.checkSent(ruleReason, 1, theReason, true)
 	t.checkSent(ruleReason, 1, "the answer of a hook", false)
-}
-
-func withheldResult(t *trial) {
-	const secret = "the secret of the tool"
-	t.tools["alpha"] = func(context.Context, map[string]any) (string, error) { return secret, nil }
-	onTool(t, hooks.PostToolCall, func(*hooks.ToolCall) error {
-		return t.abort(&hooks.HookAborted{Reason: theReason})
-	})
-	t.run(asks(request("alpha", "c1"), request("beta", "c2")), answers(theAnswer))
-	t.checkGoesOn(ruleGoesOn)
-	t.checkSent(ruleWithheld, 1, secret, false)
-	t.checkSent(ruleReason, 1, theReason, true)
-	t.checkRan(ruleOthers, "c2", 1)
-}
-
-func badArguments(arguments string) func(*trial) {
-	return func(t *trial) {
-		bad := hooks.ToolRequest{ID: "call_c1", Name: "beta", Arguments: arguments}
-		t.run(asks(bad, request("alpha", "c2")), answers(theAnswer))
-		k := t.toolCall("beta", "")
-		t.check(k.posts == 1, ruleArgs, "both tool points for beta", "they didn't fire")
-		t.checkRan(ruleArgs, "", 0)
-		t.checkGoesOn(ruleGoesOn)
-		t.check(k.err != nil, ruleFailed, "what is wrong with the arguments in Err at post_tool_call", "no error")
-		t.checkRan(ruleOthers, "c2", 1)
-	}
 }

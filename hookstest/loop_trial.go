@@ -1,5 +1,8 @@
 package hookstest
 
+// One scenario played by the loop under test: the loop is built, run, and
+// watched until it returns or its time is over.
+
 import (
 	"context"
 	"fmt"
@@ -31,9 +34,12 @@ type trial struct {
 	maxTurns int
 	strange  bool // the history needn't be what the replies of the model say
 	mayPanic bool
+	waits    error  // an interrupt: an execution that ends with it has not failed
+	then     string // the prompt of a second run of the same loop; none if empty
 
 	// Guarded by mu until run returns.
 	ran       map[string]int    // how often a tool ran, by key
+	shown     []string          // what the loop shows to people
 	values    map[string]string // the last value it got, by key
 	abortedAt int               // how many events there were when a hook first aborted, -1 if none did
 	abandoned bool
@@ -43,7 +49,8 @@ type trial struct {
 	err      error
 	panicked any
 
-	checked bool // a check has failed: the later ones would tell of consequences
+	unjudged string // why the scenario says nothing about this loop
+	checked  bool   // a check has failed: the later ones would tell of consequences
 }
 
 func newTrial(ctx context.Context, k *kit, sc scenario) *trial {
@@ -61,18 +68,26 @@ var toolNames = []string{"alpha", "beta"}
 
 // build returns a loop with the model s.
 func (t *trial) build(s *script) Loop {
-	setup := Setup{Model: t.model(s), MaxTurns: t.maxTurns}
+	setup := Setup{Model: t.model(s), MaxTurns: t.maxTurns, Show: t.show}
 	for _, name := range toolNames {
 		setup.Tools = append(setup.Tools, Tool{Name: name, Run: t.tool(name, t.tools[name])})
 	}
 	return t.newLoop(setup)
 }
 
+// show is the Show of a [Setup].
+func (t *trial) show(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.note(event{line: fmt.Sprintf("    the loop shows %q", text)})
+	t.shown = append(t.shown, text)
+}
+
 // inner runs the loop once more under the ctx of a tool.
 func (t *trial) inner(ctx context.Context, prompt string, turns ...turn) (string, error) {
 	s := &script{name: "the inner model", turns: turns}
 	t.mu.Lock()
-	t.scripts = append(t.scripts, s)
+	t.scripts, t.nests = append(t.scripts, s), true
 	t.mu.Unlock()
 	return t.build(s)(ctx, prompt)
 }
@@ -82,10 +97,10 @@ func (t *trial) inner(ctx context.Context, prompt string, turns ...turn) (string
 func (t *trial) run(turns ...turn) {
 	t.script = &script{name: "the model", turns: turns}
 	ended := make(chan struct{})
+	var built, returned bool
 	var text string
 	var err error
 	var panicked any
-	returned := false
 	go func() {
 		defer close(ended)
 		defer func() {
@@ -93,8 +108,14 @@ func (t *trial) run(turns ...turn) {
 				panicked = recover()
 			}
 		}()
-		text, err = t.build(t.script)(t.ctx, thePrompt)
+		loop := t.build(t.script)
+		if loop == nil {
+			return
+		}
+		built = true
+		text, err = loop(t.ctx, thePrompt)
 		returned = true
+		t.goOn(loop)
 	}()
 	defer t.cancel()
 	timer := time.NewTimer(patience)
@@ -113,11 +134,18 @@ func (t *trial) run(turns ...turn) {
 	defer t.mu.Unlock()
 	t.text, t.err, t.panicked = text, err, panicked
 	switch {
+	case !built && panicked == nil:
+		t.breaks(ruleBuilt, "a Loop from newLoop", "nil, or the end of the goroutine")
+	case !built:
+		t.breaks(ruleBuilt, "a Loop from newLoop", fmt.Sprintf("panic: %v", panicked))
 	case returned || t.mayPanic && panicked != nil:
 	case panicked == nil:
 		t.breaks(ruleEnds, "the loop to return", "it ended its goroutine")
 	default:
 		t.breaks(ruleNoPanic, "the loop to return", fmt.Sprintf("panic: %v", panicked))
+	}
+	if !built {
+		return
 	}
 	t.settle()
 	if !t.strange && len(t.broken) == 0 {
@@ -125,6 +153,18 @@ func (t *trial) run(turns ...turn) {
 			t.checkHistory(s)
 		}
 	}
+}
+
+// goOn runs the loop a second time where the scenario says so. A loop needn't
+// be able to: what comes of it is of no interest, only what the model is sent.
+func (t *trial) goOn(loop Loop) {
+	if t.then == "" {
+		return
+	}
+	defer func() { _ = recover() }()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.ctx))
+	defer cancel()
+	_, _ = loop(ctx, t.then)
 }
 
 // result returns the failures of the trial.

@@ -1,8 +1,13 @@
 package hookstest_test
 
+// The loop that is right unless it is told which mistake to make. A mistake is
+// named in the words of what the loop does then.
+
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -24,18 +29,29 @@ type flawed struct {
 	bug      bug
 	steps    bool
 	parallel bool
+	talks    bool              // the conversation goes on with the next run
+	talk     []hooks.Message   // what was said in earlier runs
 	named    map[string]string // the tools that the model named, by the id of the call; for a bug
+	cached   map[string]string // results by name and arguments; for a bug
 }
 
 func newFlawed(b bug) func(hookstest.Setup) hookstest.Loop {
 	return func(s hookstest.Setup) hookstest.Loop {
-		return (&flawed{Setup: s, bug: b, steps: true}).run
+		switch b {
+		case "panics while it is built":
+			panic("there is no configuration")
+		case "is nil":
+			return nil
+		}
+		return (&flawed{Setup: s, bug: b, steps: true, talks: true, cached: make(map[string]string)}).run
 	}
 }
 
 func (l *flawed) run(ctx context.Context, prompt string) (string, error) {
-	x := &hooks.Execution{Inputs: map[string]any{"prompt": prompt}}
+	x := &hooks.Execution{Caller: hooks.Caller{RunID: rand.Text()}, Inputs: map[string]any{"prompt": prompt}}
 	switch l.bug {
+	case "fails at once":
+		return "", errors.New("no configuration")
 	case "hides the prompt":
 		x.Inputs = nil
 	case "fires no execution points":
@@ -61,7 +77,7 @@ func (l *flawed) run(ctx context.Context, prompt string) (string, error) {
 	if l.bug == "fires input twice" {
 		_ = hooks.Dispatch(runCtx, hooks.Input, x)
 	}
-	if p, ok := x.Inputs["prompt"].(string); ok && l.bug != "ignores edited inputs" {
+	if p, ok := x.Inputs["prompt"].(string); ok && l.bug != "ignores edited inputs" && (p != "" || l.bug != "takes an empty prompt for none") {
 		prompt = p
 	}
 	text, err := l.contained(runCtx, prompt)
@@ -107,7 +123,10 @@ func (l *flawed) run(ctx context.Context, prompt string) (string, error) {
 	vetoed := err != nil && l.bug == "returns vetoed output"
 	edited := err == nil && l.bug == "ignores edited output"
 	if !vetoed && !edited {
-		text, _ = x.Output.(string)
+		edited, _ := x.Output.(string)
+		if edited != "" || err != nil || l.bug != "takes an empty output for none" {
+			text = edited
+		}
 	}
 	if l.bug == "adds to the answer" && text == "the final answer" {
 		text += "!"
@@ -149,7 +168,10 @@ func (l *flawed) contained(ctx context.Context, prompt string) (text string, err
 }
 
 func (l *flawed) body(ctx context.Context, prompt string) (string, error) {
-	history := []hooks.Message{{Role: "user", Content: prompt}}
+	history := append(slices.Clone(l.talk), hooks.Message{Role: "user", Content: prompt})
+	if l.talks {
+		defer func() { l.talk = history }()
+	}
 	for n := range l.MaxTurns {
 		text, done, err := l.turn(ctx, n, &history)
 		if err != nil || done {
@@ -166,7 +188,14 @@ func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (tex
 	if !l.steps {
 		return l.modelAndTools(ctx, n, history)
 	}
-	s := &hooks.Step{Kind: hooks.StepTurn, Name: fmt.Sprint(n), Input: slices.Clone(*history)}
+	turn := &hooks.Turn{Number: n, Messages: slices.Clone(*history)}
+	s := &hooks.Step{Kind: hooks.StepTurn, Name: fmt.Sprint(n), Input: turn}
+	switch l.bug {
+	case "has steps without a turn":
+		s.Input = nil
+	case "has turns without messages":
+		turn.Messages = nil
+	}
 	if l.bug == "never fires steps" {
 		return l.modelAndTools(ctx, n, history)
 	}
@@ -178,6 +207,9 @@ func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (tex
 		return "", false, err
 	}
 	defer func() {
+		if l.bug != "gives a turn no reply" {
+			turn.Reply = l.reply(*history)
+		}
 		err = end(err)
 		if err != nil || !done || l.bug == "ignores the edited output of a step" {
 			return
@@ -185,18 +217,34 @@ func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (tex
 		if l.bug == "takes the output of a step for a text" {
 			_ = s.Output.(string)
 		}
-		text, _ = s.Output.(string)
+		edited, _ := s.Output.(string)
+		if edited != "" || l.bug != "takes an empty output of a step for none" {
+			text = edited
+		}
 	}()
 	if l.bug == "takes the input of a step for its own" {
-		_ = s.Input.([]hooks.Message)
+		_ = s.Input.(*hooks.Turn)
 	}
 	text, done, err = l.modelAndTools(stepCtx, n, history)
 	s.Output = text
 	return text, done, err
 }
 
+// reply returns the last reply of the model.
+func (l *flawed) reply(history []hooks.Message) (reply hooks.Message) {
+	for _, m := range history {
+		if m.Role == "assistant" {
+			reply = m
+		}
+	}
+	return reply
+}
+
 func (l *flawed) modelAndTools(ctx context.Context, n int, history *[]hooks.Message) (string, bool, error) {
 	m, raw, err := l.callModel(ctx, n, *history)
+	if l.bug == "keeps edits of the messages" && err == nil {
+		*history = m.Messages
+	}
 	if l.bug == "retries aborted model calls" && errors.As(err, new(*hooks.HookAborted)) {
 		m, raw, err = l.callModel(ctx, n, *history)
 	}
@@ -215,6 +263,12 @@ func (l *flawed) modelAndTools(ctx context.Context, n int, history *[]hooks.Mess
 	switch l.bug {
 	case "keeps the raw response":
 		reply.Content = raw.Text
+	case "takes an empty response for none":
+		reply.Content = cmp.Or(m.Response, raw.Text)
+	case "runs the tool calls that were all dropped":
+		if len(calls) == 0 {
+			reply.ToolCalls, calls = raw.ToolCalls, raw.ToolCalls
+		}
 	case "keeps dropped tool calls in the history":
 		reply.ToolCalls = raw.ToolCalls
 	case "runs the tool calls of before the post hooks":
@@ -230,13 +284,16 @@ func (l *flawed) modelAndTools(ctx context.Context, n int, history *[]hooks.Mess
 	if len(calls) == 0 {
 		return reply.Content, true, nil
 	}
-	results, err := l.callTools(ctx, calls)
+	results, err := l.callTools(ctx, n, calls)
 	*history = append(*history, results...)
 	return "", false, err
 }
 
 func (l *flawed) callModel(ctx context.Context, n int, history []hooks.Message) (*hooks.ModelCall, hookstest.Reply, error) {
 	m := &hooks.ModelCall{Iterations: n, Messages: history}
+	if l.bug == "counts no model calls" {
+		m.Iterations = 0
+	}
 	for _, t := range l.Tools {
 		m.Tools = append(m.Tools, t.Name)
 	}
@@ -263,6 +320,16 @@ func (l *flawed) callModel(ctx context.Context, n int, history []hooks.Message) 
 	switch l.bug {
 	case "ignores hidden tools", "offers nothing to the hooks":
 		req.Tools = all
+	case "obeys the hooks of its model in two turns only":
+		if n >= 2 {
+			req = hookstest.Request{Messages: history, Tools: all}
+		}
+	case "offers every tool where all are hidden":
+		if len(req.Tools) == 0 {
+			req.Tools = all
+		}
+	case "calls the model without cancellation":
+		modelCtx = context.WithoutCancel(modelCtx)
 	case "offers no tools":
 		req.Tools = nil
 	case "ignores edited messages":
@@ -279,16 +346,28 @@ func (l *flawed) callModel(ctx context.Context, n int, history []hooks.Message) 
 	raw, err := l.Model(modelCtx, req)
 	returned = true
 	m.Response, m.ToolCalls = raw.Text, raw.ToolCalls
+	if l.bug == "shows a response before its post hooks" {
+		for piece := range strings.SplitAfterSeq(raw.Text, " ") {
+			l.Show(piece)
+		}
+	}
 	if l.bug == "fires the post point of the model twice" {
-		_ = hooks.Dispatch(ctx, hooks.PostModelCall, m)
+		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.PostModelCall, m)
 	}
 	if l.bug == "fires no post point of a failed model call" && err != nil {
 		return m, raw, err
 	}
-	return m, raw, end(err)
+	err = end(err)
+	if l.bug == "obeys the hooks of its model in two turns only" && n >= 2 {
+		m.Response, m.ToolCalls, err = raw.Text, raw.ToolCalls, nil
+	}
+	if err == nil && m.Response != "" && l.bug != "shows a response before its post hooks" {
+		l.Show(m.Response)
+	}
+	return m, raw, err
 }
 
-func (l *flawed) callTools(ctx context.Context, requests []hooks.ToolRequest) ([]hooks.Message, error) {
+func (l *flawed) callTools(ctx context.Context, turn int, requests []hooks.ToolRequest) ([]hooks.Message, error) {
 	results := make([]hooks.Message, len(requests))
 	errs := make([]error, len(requests))
 	var wg sync.WaitGroup
@@ -297,21 +376,40 @@ func (l *flawed) callTools(ctx context.Context, requests []hooks.ToolRequest) ([
 			results[i] = hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "Error: skipped"}
 			continue
 		}
-		run := func() { results[i], errs[i] = l.callTool(ctx, i, req) }
+		run := func() { results[i], errs[i] = l.callTool(ctx, turn, i, req) }
 		switch {
 		case l.parallel:
 			wg.Go(run)
 		default:
 			run()
 		}
-		if !l.parallel && errs[i] != nil {
-			return results[:i+1], errs[i]
+		if l.parallel || errs[i] == nil || l.bug == "finishes the turn after a stop" {
+			continue
 		}
+		for j := i + 1; j < len(requests); j++ {
+			results[j] = hooks.Message{Role: "tool", ToolCallID: requests[j].ID, Content: "Error: not run"}
+		}
+		if l.bug == "leaves holes in a stopped conversation" {
+			results = results[:i+1]
+		}
+		return results, errs[i]
 	}
 	wg.Wait()
 	switch l.bug {
 	case "mixes up the results":
 		slices.Reverse(results)
+		for i := range results {
+			results[i].ToolCallID = requests[i].ID
+		}
+	case "sends results without ids in any order":
+		slices.Reverse(results)
+		for i := range results {
+			results[i].ToolCallID = ""
+		}
+	case "sends results without ids":
+		for i := range results {
+			results[i].ToolCallID = ""
+		}
 	case "forgets the results but the first":
 		results = results[:1]
 	case "sends failed calls no result":
@@ -320,9 +418,12 @@ func (l *flawed) callTools(ctx context.Context, requests []hooks.ToolRequest) ([
 	return results, errors.Join(errs...)
 }
 
-func (l *flawed) callTool(ctx context.Context, i int, req hooks.ToolRequest) (hooks.Message, error) {
+func (l *flawed) callTool(ctx context.Context, turn, i int, req hooks.ToolRequest) (hooks.Message, error) {
 	c := &hooks.ToolCall{ID: req.ID, Name: req.Name}
 	name := cmp.Or(l.named[req.ID], req.Name)
+	if l.bug == "runs tools that are spelt otherwise" {
+		name = strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
+	}
 	at := slices.IndexFunc(l.Tools, func(t hookstest.Tool) bool { return t.Name == name })
 	var tool *hookstest.Tool
 	if at >= 0 {
@@ -330,26 +431,47 @@ func (l *flawed) callTool(ctx context.Context, i int, req hooks.ToolRequest) (ho
 		c.Tool = tool
 	}
 	switch {
+	case l.bug == "gives calls no id":
+		c.ID = ""
+	case l.bug == "gives calls no tool":
+		c.Tool = nil
+	case l.bug == "gives calls a run of their own":
+		c.RunID = rand.Text()
 	case l.bug == "hands out a nil pointer as the tool":
 		c.Tool = tool
 	case l.bug == "passes unknown tools by" && tool == nil:
 		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "no such tool"}, nil
 	}
-	argErr := c.SetArguments(req.Arguments)
+	raw := req.Arguments
+	if strings.TrimSpace(raw) == "" && l.bug != "refuses blank arguments" {
+		raw = "{}"
+	}
+	argErr := c.SetArguments(raw)
 	if l.bug == "passes bad arguments by" && argErr != nil {
 		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "bad arguments"}, nil
 	}
 	if argErr != nil && l.bug == "runs on bad arguments" {
 		_ = c.SetArguments("{}")
 	}
-	if l.bug == "bypasses the hooks for the second tool" && i == 1 || l.bug == "bypasses the hooks for tools" {
+	if argErr != nil && l.bug == "reads arguments leniently" {
+		var input map[string]any
+		if json.NewDecoder(strings.NewReader(raw)).Decode(&input) == nil {
+			text, _ := json.Marshal(input)
+			argErr = c.SetArguments(string(text))
+		}
+	}
+	if text, ok := l.cached[req.Name+req.Arguments]; ok && l.bug == "answers the same call from a cache" {
+		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: text}, nil
+	}
+	if l.bug == "bypasses the hooks for the second tool" && i == 1 || l.bug == "bypasses the hooks for tools" ||
+		l.bug == "bypasses the hooks from the fourth call of a turn on" && i >= 3 || l.bug == "bypasses the hooks from the third turn on" && turn >= 2 {
 		return l.direct(ctx, c, tool), nil
 	}
 	original := c.Input
-	before := fmt.Sprint(c.Input["value"])
+	before, key := fmt.Sprint(c.Input["value"]), c.Input["key"]
 	toolCtx, end, err := hooks.BeginTool(ctx, c)
 	if err != nil {
-		return hooks.Message{}, err
+		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "Error: " + c.Result}, err
 	}
 	switch l.bug {
 	case "runs tools without their ctx":
@@ -363,11 +485,16 @@ func (l *flawed) callTool(ctx context.Context, i int, req hooks.ToolRequest) (ho
 		}
 	case "ignores replaced input":
 		c.Input = original
+	case "takes an empty input for none":
+		if len(c.Input) == 0 && argErr == nil {
+			c.Input = map[string]any{"key": key, "value": before}
+		}
 	case "fires the post point before the tool":
 		err = end(nil)
 	}
-	var raw string
+	raw = ""
 	run := c.ShouldRun()
+	prepared := c.Result // of a call that was blocked or answered
 	switch l.bug {
 	case "ignores Blocked":
 		run = run || c.Blocked != nil
@@ -386,6 +513,18 @@ func (l *flawed) callTool(ctx context.Context, i int, req hooks.ToolRequest) (ho
 		}
 	}
 	blocked := c.Blocked
+	ended := toolErr
+	switch {
+	case l.bug == "drops the error of a tool that returned a text" && raw != "":
+		ended = nil
+	case l.bug == "takes an interrupt for a failure" && toolErr != nil:
+		ended = errors.Unwrap(toolErr)
+		if ended == nil {
+			ended = toolErr
+		}
+	case l.bug == "shows a result before its post hooks":
+		l.Show(raw)
+	}
 	switch l.bug {
 	case "fires no post point of tools":
 	case "fires no post point of blocked tools":
@@ -408,8 +547,9 @@ func (l *flawed) callTool(ctx context.Context, i int, req hooks.ToolRequest) (ho
 	case "swallows tool errors":
 		err = end(nil)
 	default:
-		err = end(toolErr)
+		err = end(ended)
 	}
+	l.remember(req, raw)
 	if l.bug == "ends the run at a blocked tool" && blocked != nil {
 		return hooks.Message{}, blocked
 	}
@@ -428,12 +568,21 @@ func (l *flawed) callTool(ctx context.Context, i int, req hooks.ToolRequest) (ho
 	if l.bug == "ends the run at an abort of an inner run" && errors.As(toolErr, new(*hooks.HookAborted)) {
 		err = toolErr
 	}
-	return l.message(c, raw, blocked), err
+	return l.message(c, req.ID, raw, prepared, toolErr, blocked, turn, i), err
+}
+
+// remember is the cache of a bug.
+func (l *flawed) remember(req hooks.ToolRequest, raw string) {
+	if l.bug == "answers the same call from a cache" {
+		l.cached[req.Name+req.Arguments] = raw
+	}
 }
 
 // runTool runs the tool's function; a panic of it is an error.
 func (l *flawed) runTool(ctx context.Context, c *hooks.ToolCall, tool *hookstest.Tool) (raw string, err error) {
-	if tool == nil {
+	if tool == nil || tool.Name != c.Name && !slices.Contains([]bug{
+		"runs the tool of the old name", "runs the tool that the model named", "runs tools that are spelt otherwise",
+	}, l.bug) {
 		return "", fmt.Errorf("there is no tool %s", c.Name)
 	}
 	returned := false
@@ -462,18 +611,37 @@ func (l *flawed) direct(ctx context.Context, c *hooks.ToolCall, tool *hookstest.
 	return hooks.Message{Role: "tool", ToolCallID: c.ID, Content: raw}
 }
 
-func (l *flawed) message(c *hooks.ToolCall, raw string, blocked *hooks.HookAborted) hooks.Message {
+func (l *flawed) message(c *hooks.ToolCall, id, raw, prepared string, toolErr error, blocked *hooks.HookAborted, turn, i int) hooks.Message {
 	text := c.Result
 	switch {
-	case l.bug == "sends the raw result" && raw != "":
+	case l.bug == "sends the raw result" && raw != "",
+		l.bug == "takes an empty result for none" && text == "",
+		l.bug == "sends raw results from the fifth call on" && i >= 4 && raw != "",
+		l.bug == "sends raw results from the fourth turn on" && turn >= 3 && raw != "":
 		text = raw
 	case l.bug == "sends withheld results" && c.Blocked != nil && blocked == nil:
 		text = raw + " " + text
 	case l.bug == "keeps the reason to itself" && c.Blocked != nil:
 		text = "not allowed"
+	case l.bug == "sends errors as they were before the post hooks" && toolErr != nil && c.Err != nil:
+		text = toolErr.Error()
+	case l.bug == "sends withheld errors" && toolErr != nil && c.Blocked != nil:
+		text = toolErr.Error() + " " + text
+	case l.bug == "sends answers as they were before the post hooks" && c.Answered(),
+		l.bug == "sends refusals as they were before the post hooks" && c.Blocked != nil && !c.Ran():
+		text = prepared
 	}
-	if c.IsError() && l.bug != "marks no errors" {
+	marked := c.IsError()
+	switch l.bug {
+	case "marks no errors":
+		marked = false
+	case "marks recovered calls":
+		marked = marked || toolErr != nil
+	case "marks no error that has a text":
+		marked = marked && raw == ""
+	}
+	if marked {
 		text = "Error: " + text
 	}
-	return hooks.Message{Role: "tool", ToolCallID: c.ID, Content: text}
+	return hooks.Message{Role: "tool", ToolCallID: id, Content: text}
 }

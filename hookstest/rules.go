@@ -1,8 +1,13 @@
 package hookstest
 
+// Every rule that a loop can break, and nothing else: the tests of the kit have
+// a wrong loop for each constant of this file.
+
 // The rules of an embedding loop, in the words in which a failure names them.
 const (
+	ruleBuilt   = "a loop can be built"
 	ruleEnds    = "a run ends"
+	ruleAnswer  = "a run in which nothing goes wrong ends without an error"
 	ruleNoPanic = "a loop doesn't panic"
 	ruleTurns   = "a reply that asks for no tools ends the run"
 	ruleText    = "a run returns the text of the last reply, unless a hook changes it"
@@ -33,28 +38,42 @@ const (
 	ruleFailed   = "post hooks are told of a failure in Err, and of a block in Blocked"
 	rulePanic    = "a tool's panic is a failed call, and its value never reaches the model"
 	ruleUnknown  = "a call of an unknown tool fires both tool points, with a nil Tool"
-	ruleArgs     = "a tool call whose arguments are not a JSON object fires both tool points and does not run"
+	ruleArgs     = "a tool call whose arguments are not one JSON object without a key twice fires both tool points and does not run"
+	ruleBlank    = "a tool call with blank arguments runs on an empty input"
+	ruleEachCall = "each tool call that the model asks for fires both tool points, however often it asks"
 
-	ruleResults   = "each tool call of a turn has one result in the next request, in the order of the calls"
+	ruleResults   = "each tool call of a turn has one result in the next request, told by its id or else by its place"
 	ruleResult    = "the model reads a result as the post hooks left it, and nothing of what it was"
 	ruleReason    = "the model reads why a tool call was blocked"
 	ruleWithheld  = "a result that a post hook withholds never reaches the model"
 	ruleMarked    = "a result is marked as an error where the call was blocked, withheld or failed, and nowhere else"
-	ruleNamed     = "the tool that runs is the one that its call names"
+	ruleNamed     = "the tool that runs is the one that its call names after the pre hooks"
 	ruleArguments = "a tool gets the input as the pre hooks left it"
 	ruleToolCalls = "what runs are the tool calls that the post hooks of the model call left"
 	ruleResponse  = "the response of a model is what the post hooks left, in the history and as the result"
 	ruleStep      = "where the output of a step is the final text, the run returns it as the post hooks of the step left it"
 	ruleHidden    = "a tool that a hook hides is not offered to the model"
 	ruleMessages  = "the model is sent the messages as the pre hooks left them"
+	ruleOneCall   = "an edit of the messages at pre_model_call is for that call alone"
 	rulePrompt    = "a run works on the inputs that its hooks left"
 	ruleReturned  = "a run returns the output that its hooks left"
+
+	ruleIDs        = "a tool call has the id that the model gave it"
+	ruleResultIDs  = "the result of a tool call carries the id of the call"
+	ruleTool       = "a call of a tool that the loop has comes with a Tool that is not nil"
+	ruleIterations = "a model call says how many its run has made before"
+	ruleTurn       = "a step of kind turn has a *hooks.Turn as its Input, with the history, and with the reply at its post point"
+	ruleRunID      = "what happens in an execution has its RunID"
+	ruleShown      = "what people are shown has passed its post hooks"
 
 	ruleAbortEnds   = "after an abort that ends the run, nothing of the run starts"
 	ruleNoRetry     = "what a hook has aborted is not tried again"
 	ruleAbortOut    = "an abort comes out of the run as it is: errors.As finds the *HookAborted"
 	ruleVetoed      = "an output that a hook has vetoed is not returned"
 	ruleStop        = "an abort with StopRun at a tool point ends the run"
+	ruleSiblings    = "after an abort with StopRun no other tool call of the turn starts, unless they run beside each other"
+	ruleHistory     = "in a conversation that goes on after a stop or a cancel, each tool call has a result"
+	ruleInterrupt   = "what a tool passes through comes out of the run as it is, and the run has not completed"
 	ruleErrOut      = "the error of a model comes out of the run as it is"
 	ruleCancel      = "a cancelled run starts nothing more and returns the error of its ctx"
 	ruleNested      = "a run inside a tool has a start and an end of its own, within those of the outer run"
