@@ -161,5 +161,6 @@ func (t *trial) bodyEnds(k *call, failed bool) {
 	defer t.mu.Unlock()
 	if k != nil {
 		k.running, k.failed = false, failed
+		k.late = k.late || t.ctx.Err() != nil
 	}
 }

@@ -55,6 +55,7 @@ type call struct {
 	runs      int  // how often the body began
 	running   bool // a body has begun and not ended
 	failed    bool // the last body returned an error
+	late      bool // the run was cancelled before the post point could fire
 	posts     int
 
 	// What execution_end was told.
@@ -163,10 +164,11 @@ func first[C any](p *probe, at hooks.Point[C], see func(*C)) {
 // last registers a hook that runs after all others at its point, if none
 // aborted.
 func last[C any](p *probe, at hooks.Point[C], see func(*C, *call)) {
-	hooks.On(at, func(_ context.Context, c *C) error {
+	hooks.On(at, func(ctx context.Context, c *C) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if k := callIn(any(c).(keeper)); k != nil {
+			k.late = k.late || k.posts == 0 && ctx.Err() != nil
 			see(c, k)
 		}
 		return nil
@@ -303,7 +305,8 @@ func (p *probe) closes(ctx context.Context, c keeper, pre, post hooks.AnyPoint, 
 		}
 		return
 	}
-	if ctx.Err() != nil {
+	// A tool call beside the one that cancels may have its post point open by then.
+	if ctx.Err() != nil && (k.late || k.tool == "") {
 		p.breaks(ruleLive, "a live ctx for "+line, ctx.Err().Error())
 	}
 	if k.running && !k.shared {
