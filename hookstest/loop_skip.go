@@ -26,7 +26,7 @@ func Skip(scenario, reason string) LoopOption {
 		case !slices.Contains(names, scenario):
 			k.misuse = append(k.misuse, Failure{
 				Scenario: scenario, Rule: skipRule,
-				Want: "a scenario such as " + strings.Join(closest(scenario, names, 5), ", "),
+				Want: "a scenario such as " + strings.Join(closest(scenario, names), ", "),
 				Got:  fmt.Sprintf("%q", scenario),
 			})
 		case strings.TrimSpace(reason) == "":
@@ -40,11 +40,11 @@ func Skip(scenario, reason string) LoopOption {
 	})
 }
 
-// closest returns the n names that are most like name, the closest first.
-func closest(name string, names []string, n int) []string {
+// closest returns a few names that are most like name, the closest first.
+func closest(name string, names []string) []string {
 	names = slices.Clone(names)
 	slices.SortStableFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
-	return names[:min(n, len(names))]
+	return names[:min(5, len(names))]
 }
 
 // distance is how many bytes have to be added, dropped or replaced to make b of a.
