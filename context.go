@@ -32,10 +32,26 @@ func nonNil(ctx context.Context) context.Context {
 // this package around it hold, so that a dispatch and a seam look once.
 type frame struct {
 	context.Context
+	carried *carried
+	nest    *nest // the hooks that ctx comes from, nil for none
+}
+
+// carried is what a frame holds for those below it. It is never written, and so
+// shared by the frames that add nothing to it.
+type carried struct {
 	scopes []*Registry // the active registries but the default one, from the outermost in
-	caller *Caller     // nil if nobody said who calls; never written
+	caller *Caller     // nil if nobody said who calls
 	run    *run        // the execution around, nil outside of one
-	nest   *nest       // the hooks that ctx comes from, nil for none
+}
+
+var nothing carried
+
+// holds returns what f carries; f may be nil.
+func (f *frame) holds() *carried {
+	if f == nil {
+		return &nothing
+	}
+	return f.carried
 }
 
 // framed is set, for good, when a ctx first carries a frame.
@@ -66,24 +82,17 @@ func frameOf(ctx context.Context) *frame {
 	return f
 }
 
-// newFrame returns a frame over ctx that holds what outer, the innermost frame
+// newFrame returns a frame over ctx that carries what outer, the innermost frame
 // of ctx, does.
 func newFrame(ctx context.Context, outer *frame) frame {
 	if !framed.Load() {
 		framed.Store(true)
 	}
-	f := frame{Context: ctx}
+	f := frame{Context: ctx, carried: outer.holds()}
 	if outer != nil {
-		f.scopes, f.caller, f.run, f.nest = outer.scopes, outer.caller, outer.run, outer.nest
+		f.nest = outer.nest
 	}
 	return f
-}
-
-func (f *frame) activeScopes() []*Registry {
-	if f == nil {
-		return nil
-	}
-	return f.scopes
 }
 
 // Caller says on whose behalf something is done. It is embedded in every
@@ -141,6 +150,8 @@ type filled struct {
 	root   string // RootRunID, where it was set to RunID
 }
 
+func (f *filled) set() bool { return f.fields != 0 || f.root != "" }
+
 // fill sets what is unset in c from outer, and the fields of must in any case.
 func (c *Caller) fill(outer *Caller, must uint16) filled {
 	f := filled{from: outer}
@@ -194,21 +205,21 @@ func (c *Caller) takeBack(f filled) {
 // was filled with. Inside an execution the fields of must are filled in any
 // case.
 func (c *Caller) fillFrom(outer *frame, values *Values, must uint16) {
-	if values != nil && (values.filled.fields != 0 || values.filled.root != "") {
+	if values != nil && values.filled.set() {
 		c.takeBack(values.filled)
 		values.filled = filled{}
 	}
 	var f filled
-	if outer != nil && outer.caller != nil {
-		if outer.run == nil {
+	if carried := outer.holds(); carried.caller != nil {
+		if carried.run == nil {
 			must = 0
 		}
-		f = c.fill(outer.caller, must)
+		f = c.fill(carried.caller, must)
 	}
 	if c.RootRunID == "" && c.RunID != "" {
 		c.RootRunID, f.root = c.RunID, c.RunID
 	}
-	if values != nil && (f.fields != 0 || f.root != "") {
+	if values != nil && f.set() {
 		values.filled = f
 	}
 }
@@ -223,21 +234,23 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return withCaller(ctx, frameOf(ctx), c)
 }
 
+// withCaller keeps the Caller apart from the node: contexts remember whose
+// Caller they were filled from, and must not keep a ctx by that.
 func withCaller(ctx context.Context, outer *frame, c Caller) *frame {
-	f := newFrame(ctx, outer)
-	if f.caller != nil {
-		fillString(&c.Tenant, f.caller.Tenant)
-		fillString(&c.RootRunID, f.caller.RootRunID)
-	}
-	if f.run != nil {
-		fillString(&c.RunID, f.run.id)
-		c.ParentRunID, c.RootRunID = f.run.parent, f.run.root
-	}
-	node := struct {
+	node := &struct {
 		frame
-		caller Caller
-	}{f, c}
-	node.frame.caller = &node.caller
+		carried carried
+	}{newFrame(ctx, outer), *outer.holds()}
+	if around := node.carried.caller; around != nil {
+		fillString(&c.Tenant, around.Tenant)
+		fillString(&c.RootRunID, around.RootRunID)
+	}
+	if run := node.carried.run; run != nil {
+		fillString(&c.RunID, run.id)
+		c.ParentRunID, c.RootRunID = run.parent, run.root
+	}
+	node.carried.caller = &c
+	node.frame.carried = &node.carried
 	return &node.frame
 }
 
@@ -249,8 +262,8 @@ func fillString(s *string, outer string) {
 
 // CallerFrom returns the Caller that ctx carries, the zero one if none.
 func CallerFrom(ctx context.Context) Caller {
-	if f := frameOf(ctx); f != nil && f.caller != nil {
-		return *f.caller
+	if caller := frameOf(ctx).holds().caller; caller != nil {
+		return *caller
 	}
 	return Caller{}
 }
@@ -264,7 +277,7 @@ func CallerFrom(ctx context.Context) Caller {
 type Values struct {
 	mu      sync.Mutex
 	touched atomic.Bool // something was put since the Values was last empty
-	firing  int         // points that fire now; protected by mu
+	firing  atomic.Bool // hooks run, and what they put is theirs; may stay set where nothing was put
 	kept    map[any]any // put while no point fired; protected by mu
 	used    map[any]any // put by hooks of this use; protected by mu
 	past    map[any]any // of a use that has ended, until the next begins; protected by mu
@@ -282,7 +295,7 @@ func (v *Values) Put(key, value any) {
 	defer v.mu.Unlock()
 	v.touched.Store(true)
 	m := &v.kept
-	if v.firing > 0 {
+	if v.firing.Load() {
 		m = &v.used
 		delete(v.kept, key)
 	}
@@ -309,7 +322,7 @@ func (v *Values) hookValues() *Values { return v }
 // beginUse forgets what an earlier use left, but not what was put since. A use
 // that never ended is over, unless this one is inside its body.
 func (v *Values) beginUse() {
-	abandoned := v.open && v.running == 0
+	abandoned := v.open && v.running == 0 && !v.firing.Load()
 	v.open = true
 	if !v.touched.Load() {
 		return
@@ -318,7 +331,7 @@ func (v *Values) beginUse() {
 	defer v.mu.Unlock()
 	v.past = nil
 	if abandoned {
-		v.used, v.firing = nil, 0
+		v.used = nil
 	}
 }
 
@@ -341,14 +354,23 @@ func (v *Values) endUse() {
 		maps.Copy(v.past, v.used)
 	}
 	v.kept, v.used = nil, nil
+	v.firing.Store(false)
 }
 
-// fire says that a point begins to fire, or has fired: what is put meanwhile
-// belongs to the use.
-func (v *Values) fire(by int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.firing = max(0, v.firing+by)
+// fire says that hooks begin to run, and returns what to give to fired when they
+// have. The flag is left set where nobody put anything: who puts something next
+// then puts it for a use that is under way.
+func (v *Values) fire() (was bool) {
+	if was = v.firing.Load(); !was {
+		v.firing.Store(true)
+	}
+	return was
+}
+
+func (v *Values) fired(was bool) {
+	if !was && v.touched.Load() {
+		v.firing.Store(false)
+	}
 }
 
 // copyOf returns the values as they are, for somebody who may keep them.

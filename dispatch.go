@@ -3,7 +3,7 @@ package hooks
 // Dispatching: from the chains of a point to the calls of their hooks.
 //
 //	Dispatch        nothing registered: one load
-//	dispatch        one registry, nothing filtered, nobody looks: runAll
+//	dispatch        the default registry, nothing filtered, nobody looks: callAll
 //	dispatchSlow    a round: its chains, then
 //	  decide        the hooks of each chain, then the guards of each
 //	    runLane     those that the tool concerns: runAll or runPicked
@@ -18,6 +18,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/loophooks/hooks/internal/toolname"
 )
 
 // Dispatch runs the hooks that are registered at p, with c: those of the
@@ -58,7 +60,7 @@ func (p *point) enabled(f *frame) bool {
 	if p.std.Load() != nil {
 		return true
 	}
-	for _, r := range f.activeScopes() {
+	for _, r := range f.holds().scopes {
 		if r.chain(p) != nil {
 			return true
 		}
@@ -75,14 +77,26 @@ func errNoContext(p *point) error {
 	return fmt.Errorf("hooks: %s: the context is nil; give the hooks one to look at", p.name)
 }
 
-// dispatch is Dispatch for a point that may have hooks.
+// dispatch is Dispatch for a point that may have hooks. What most processes have,
+// the default registry alone, goes the short way.
 func dispatch[C any](ctx context.Context, p *point, c *C) error {
-	ctx = nonNil(ctx)
-	if std := p.std.Load(); std != nil && p.scoped.Load() == 0 && observed.Load() == 0 &&
-		std.prepared(p.compile).direct {
-		return runAll(ctx, p, std.hooks, std.all.([]Func[C]), prepare(p, c), c)
+	std := p.std.Load()
+	if std == nil || p.scoped.Load() != 0 || observed.Load() != 0 || !std.made.Load() || !std.direct {
+		return dispatchSlow(nonNil(ctx), p, c)
 	}
-	return dispatchSlow(ctx, p, c)
+	fns := std.all.([]Func[C])
+	in := &noInput
+	if t, ok := any(c).(*ToolCall); ok && p.side == before {
+		in = &t.Input // without a call
+	} else if p.readied {
+		in = prepare(p, c)
+	}
+	ctx = nonNil(ctx)
+	at, panicked, err := callAll(ctx, 0, fns, in, c)
+	if at == len(fns) {
+		return nil
+	}
+	return runRest(ctx, p, std.hooks, fns, in, c, at, panicked, err)
 }
 
 func dispatchSlow[C any](ctx context.Context, p *point, c *C) error {
@@ -91,21 +105,23 @@ func dispatchSlow[C any](ctx context.Context, p *point, c *C) error {
 		return nil
 	}
 	if !r.attended {
-		return decide(&r, c)
+		return decide(&r, nil, c)
 	}
 	return dispatchAttended(&r, c)
 }
 
 func dispatchAttended[C any](r *round, c *C) (err error) {
+	var room recorder
+	rec := r.recorder(&room)
 	returned := false
 	defer func() {
 		if !returned { // a hook ends the goroutine
-			closeRound(r, c, ErrGoexit)
+			closeRound(r, rec, c, ErrGoexit)
 		}
 	}()
-	err = decide(r, c)
+	err = decide(r, rec, c)
 	returned = true
-	closeRound(r, c, err)
+	closeRound(r, rec, c, err)
 	return err
 }
 
@@ -127,8 +143,6 @@ type round struct {
 	inSeam   bool              // began is set
 	subject  subject
 	input    inputMap
-	rec      recorder
-	recorded bool
 }
 
 // open finds the chains of p under the frame f of ctx, and whether there are any.
@@ -137,7 +151,7 @@ func (r *round) open(ctx context.Context, f *frame, p *point) bool {
 	if std := p.std.Load(); std != nil {
 		r.join(std)
 	}
-	scopes := f.activeScopes()
+	scopes := f.holds().scopes
 	if p.scoped.Load() > 0 {
 		for _, s := range scopes {
 			if ch := s.chain(p); ch != nil {
@@ -174,43 +188,41 @@ func (r *round) chain(i int) *chain {
 	return r.more[i-maxInline]
 }
 
-// recorder returns what records the dispatch, nil if nobody observes.
-func (r *round) recorder() *recorder {
-	if r.recorded {
-		return &r.rec
+// recorder returns room if somebody observes. It is the caller's, so that it
+// stays on the stack.
+func (r *round) recorder(room *recorder) *recorder {
+	if len(r.watchers) == 0 {
+		return nil
 	}
-	return nil
+	return room
 }
 
 // decide runs the hooks of each chain and then, since they decide last, the
 // guards of each.
-func decide[C any](r *round, c *C) error {
+func decide[C any](r *round, rec *recorder, c *C) error {
 	r.input = prepare(r.p, c)
-	if r.filtered || len(r.watchers) > 0 {
+	if r.filtered || rec != nil {
 		id, failure := identify(r.p, c)
 		r.subject.also(id)
-		if len(r.watchers) > 0 {
-			r.rec.open(r.ctx, r.p, c, r.watchers, id)
-			r.recorded = true
-		}
+		rec.open(r.ctx, r.p, c, r.watchers, id)
 		if failure != nil {
 			if abort := unidentified(r, failure); abort != nil {
-				r.recorder().refused(abort)
+				rec.refused(abort)
 				return abort
 			}
 		}
 	}
-	if ch := r.inline[0]; r.n == 1 && ch.direct && !r.recorded {
+	if ch := r.inline[0]; r.n == 1 && ch.direct && rec == nil {
 		return runAll(r.ctx, r.p, ch.hooks, ch.all.([]Func[C]), r.input, c)
 	}
 	for i := range r.n {
-		if err := runLane(r, &r.chain(i).main, c); err != nil {
+		if err := runLane(r, &r.chain(i).main, rec, c); err != nil {
 			return err
 		}
 	}
 	alsoNow(r, c)
 	for i := range r.n {
-		if err := runLane(r, &r.chain(i).guards, c); err != nil {
+		if err := runLane(r, &r.chain(i).guards, rec, c); err != nil {
 			return err
 		}
 	}
@@ -219,13 +231,12 @@ func decide[C any](r *round, c *C) error {
 
 // closeRound shows the dispatch to watches and observers. err is what it
 // returned, ErrGoexit where a hook ended the goroutine.
-func closeRound[C any](r *round, c *C, err error) {
-	rec := r.recorder()
+func closeRound[C any](r *round, rec *recorder, c *C, err error) {
 	rec.exited()
 	defer rec.send()
 	if r.watched {
 		alsoNow(r, c)
-		look(r, c, err)
+		look(r, rec, c, err)
 	}
 }
 
@@ -243,26 +254,34 @@ func alsoNow[C any](r *round, c *C) {
 	}
 }
 
-func runLane[C any](r *round, l *lane, c *C) error {
+func runLane[C any](r *round, l *lane, rec *recorder, c *C) error {
 	if len(l.hooks) == 0 {
 		return nil
 	}
 	fns := l.fns.([]Func[C])
 	k := newPick(l, &r.subject)
-	if !l.picky && !r.recorded && k.n <= 1 {
+	if !l.picky && rec == nil && k.n <= 1 {
 		if k.n == 0 {
 			return nil
 		}
 		g := k.groups[0]
 		return runAll(r.ctx, r.p, l.hooks[g.lo:g.hi], fns[g.lo:g.hi], r.input, c)
 	}
-	return runPicked(r, &k, fns, c)
+	return runPicked(r, rec, &k, fns, c)
 }
 
 // runAll runs every one of fns. One recover frame serves them all: it is
 // entered again only after a hook that returned an error or panicked.
 func runAll[C any](ctx context.Context, p *point, hooks []*hook, fns []Func[C], in inputMap, c *C) error {
 	at, panicked, err := callAll(ctx, 0, fns, in, c)
+	if at == len(fns) {
+		return nil
+	}
+	return runRest(ctx, p, hooks, fns, in, c, at, panicked, err)
+}
+
+// runRest goes on at the hook that failed.
+func runRest[C any](ctx context.Context, p *point, hooks []*hook, fns []Func[C], in inputMap, c *C, at int, panicked *PanicError, err error) error {
 	for at < len(fns) {
 		if abort := settle(ctx, p, hooks[at], nil, err, panicked); abort != nil {
 			return abort
@@ -295,83 +314,100 @@ func callAll[C any](ctx context.Context, from int, fns []Func[C], in inputMap, c
 	return at, nil, err
 }
 
-// pick walks the hooks of a lane that a dispatch concerns, in running order.
+// pick walks the hooks of a lane that a dispatch concerns, in running order. It
+// doesn't hold the subject, so that this stays on the stack.
 type pick struct {
-	at      int // the hook it has come to
-	lane    *lane
-	groups  [2 + 2*maxIdentities]span // what is left of them
-	n       int                       // how many there are
-	subject *subject
+	at     int // the hook it has come to
+	lane   *lane
+	groups [4]span // what is left of the first
+	more   []span  // and of the others, where the call has had several names
+	n      int     // how many there are
 }
 
 func newPick(l *lane, s *subject) pick {
-	k := pick{lane: l, subject: s}
+	k := pick{lane: l}
 	k.add(l.always)
 	if l.filtersTools {
 		k.add(l.patterns)
-		for i := range s.nTool {
-			first, second := l.named(&s.tools[i])
-			k.add(first)
-			k.add(second)
+		k.addNamed(&s.tool)
+		for _, n := range s.tools {
+			k.addNamed(n)
 		}
 	}
 	return k
 }
 
+func (k *pick) addNamed(n *toolname.Name) {
+	first, second := k.lane.named(n)
+	k.add(first)
+	k.add(second)
+}
+
 func (k *pick) add(g span) {
-	if !g.empty() {
-		k.groups[k.n] = g
-		k.n++
+	if g.empty() {
+		return
 	}
+	if k.n < len(k.groups) {
+		k.groups[k.n] = g
+	} else {
+		k.more = append(k.more, g)
+	}
+	k.n++
+}
+
+func (k *pick) group(i int) *span {
+	if i < len(k.groups) {
+		return &k.groups[i]
+	}
+	return &k.more[i-len(k.groups)]
 }
 
 // next moves to the next hook that is to run and returns false after the last.
-func (k *pick) next() bool {
+func (k *pick) next(s *subject) bool {
 	order := k.lane.order
 	for {
-		first := -1
-		for g := range k.groups[:k.n] {
-			if s := k.groups[g]; !s.empty() && (first < 0 || order[s.lo] < order[k.groups[first].lo]) {
+		var first *span
+		for i := range k.n {
+			if g := k.group(i); !g.empty() && (first == nil || order[g.lo] < order[first.lo]) {
 				first = g
 			}
 		}
-		if first < 0 {
+		if first == nil {
 			return false
 		}
-		k.at = int(k.groups[first].lo)
-		for g := range k.groups[:k.n] { // a hook that stands in two groups runs once
-			if s := &k.groups[g]; !s.empty() && order[s.lo] == order[k.at] {
-				s.lo++
+		k.at = int(first.lo)
+		for i := range k.n { // a hook that stands in two groups runs once
+			if g := k.group(i); !g.empty() && order[g.lo] == order[k.at] {
+				g.lo++
 			}
 		}
-		if h := k.lane.hooks[k.at]; k.subject.matches(h) && h.claim() {
+		if h := k.lane.hooks[k.at]; s.matches(h) && h.claim() {
 			return true
 		}
 	}
 }
 
 // runPicked is runAll for the hooks that k picks.
-func runPicked[C any](r *round, k *pick, fns []Func[C], c *C) error {
+func runPicked[C any](r *round, rec *recorder, k *pick, fns []Func[C], c *C) error {
 	for {
-		done, panicked, err := callPicked(r, k, fns, c)
+		done, panicked, err := callPicked(r, rec, k, fns, c)
 		if done {
 			return nil
 		}
-		if abort := settle(r.ctx, r.p, k.lane.hooks[k.at], r.recorder(), err, panicked); abort != nil {
+		if abort := settle(r.ctx, r.p, k.lane.hooks[k.at], rec, err, panicked); abort != nil {
 			return abort
 		}
 	}
 }
 
-func callPicked[C any](r *round, k *pick, fns []Func[C], c *C) (done bool, panicked *PanicError, err error) {
+func callPicked[C any](r *round, rec *recorder, k *pick, fns []Func[C], c *C) (done bool, panicked *PanicError, err error) {
 	returned := false
 	defer func() {
 		if !returned {
 			panicked = newPanicError(recover())
 		}
 	}()
-	rec := r.recorder()
-	for k.next() {
+	for k.next(&r.subject) {
 		ensureInput(r.input)
 		rec.begin(k.lane.hooks[k.at])
 		if err = fns[k.at](r.ctx, c); err != nil {

@@ -73,34 +73,30 @@ func identifyOther(p *point, c any) (id identity, failure *PanicError) {
 	return id, r.panicked
 }
 
-// maxIdentities is how many identities a call has at most: at the start of its
-// seam, at the start of the dispatch, as the hooks left it, and as it is at last.
-const maxIdentities = 4
-
 // subject is what a dispatch is about. Hooks go by the identity at the start of
 // the dispatch. Guards and watches go by all that the call has had, name and
 // role each on its own, since what they look at is what will really run, and a
 // hook must not pass a call by them by giving it another name.
 type subject struct {
-	tools [maxIdentities]toolname.Name
-	roles [maxIdentities]string
-	nTool int
-	nRole int
+	set   bool
+	tool  toolname.Name // the first
+	role  string
+	tools []*toolname.Name // the others, which few calls have
+	roles []string
 }
 
 // also adds an identity, unless it is known.
 func (s *subject) also(id identity) {
-	known := false
-	for i := range s.nTool {
-		known = known || s.tools[i].Raw() == id.tool
+	if !s.set {
+		s.set, s.tool, s.role = true, toolname.Parse(id.tool), id.role
+		return
 	}
-	if !known {
-		s.tools[s.nTool] = toolname.Parse(id.tool)
-		s.nTool++
+	if id.tool != s.tool.Raw() && !slices.ContainsFunc(s.tools, func(n *toolname.Name) bool { return n.Raw() == id.tool }) {
+		n := toolname.Parse(id.tool)
+		s.tools = append(s.tools, &n)
 	}
-	if !slices.Contains(s.roles[:s.nRole], id.role) {
-		s.roles[s.nRole] = id.role
-		s.nRole++
+	if id.role != s.role && !slices.Contains(s.roles, id.role) {
+		s.roles = append(s.roles, id.role)
 	}
 }
 
@@ -113,24 +109,15 @@ func (s *subject) matchesRole(h *hook) bool {
 	if !h.hasAgents {
 		return true
 	}
-	for _, role := range s.roles[:s.nRole] {
-		if role == "" || slices.Contains(h.reg.agents, role) {
-			return true
-		}
-	}
-	return false
+	admits := func(role string) bool { return role == "" || slices.Contains(h.reg.agents, role) }
+	return admits(s.role) || slices.ContainsFunc(s.roles, admits)
 }
 
 func (s *subject) matchesPattern(h *hook) bool {
 	if h.tools == nil || len(h.tools.Patterns()) == 0 {
 		return true
 	}
-	for i := range s.nTool {
-		if h.tools.Match(&s.tools[i]) {
-			return true
-		}
-	}
-	return false
+	return h.tools.Match(&s.tool) || slices.ContainsFunc(s.tools, h.tools.Match)
 }
 
 // callersOf returns who makes the call that c is the context of: what c says
@@ -139,9 +126,7 @@ func callersOf(ctx context.Context, c any) (callers [2]*Caller) {
 	if own, ok := c.(calling); ok {
 		callers[0] = own.hookCaller()
 	}
-	if f := frameOf(ctx); f != nil {
-		callers[1] = f.caller
-	}
+	callers[1] = frameOf(ctx).holds().caller
 	return callers
 }
 

@@ -19,11 +19,11 @@ const tooDeepReason = "hooks are nested too deeply"
 type nest struct {
 	frame
 	outer    *nest        // the hooks that the seam was opened in, nil for none
-	depth    int          // how many seams are open
 	root     *atomic.Bool // the nest has grown too deep; shared by all of it
+	depth    uint16       // how many seams are open
+	observes bool         // of observers and watches, which share one root
 	broken   atomic.Bool  // what root points to, in the outermost one
 	over     atomic.Bool  // the seam has ended: what hooks left behind isn't inside it
-	observes bool         // of observers and watches, which share one root
 }
 
 // openNest returns the innermost hooks of ctx whose seam is still open, nil for

@@ -51,7 +51,7 @@ type (
 
 // inputMap is where a context keeps its input, which no hook may find nil: not
 // even the one behind a hook that set it so.
-type inputMap *map[string]any
+type inputMap = *map[string]any
 
 // noInput is the input of contexts that have none. It is shared by all of them
 // and never written, since it isn't nil.

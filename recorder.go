@@ -31,6 +31,9 @@ func clock() time.Duration { return time.Since(epoch) }
 // open begins the record of a dispatch. The recorder stays on the stack of the
 // dispatch; the list of hooks doesn't, since observers may keep it.
 func (r *recorder) open(ctx context.Context, p *point, c any, observers []*watcher, id identity) {
+	if r == nil {
+		return
+	}
 	r.ctx, r.observers = ctx, observers
 	r.event.Point, r.event.ToolName = p.name, id.tool
 	r.event.Hooks = make([]HookRun, 0, 2)

@@ -440,13 +440,17 @@ func WithScope(ctx context.Context, r *Registry) context.Context {
 	}
 	ctx = nonNil(ctx)
 	outer := frameOf(ctx)
-	scopes := outer.activeScopes()
+	scopes := outer.holds().scopes
 	if r == &std || slices.Contains(scopes, r) {
 		return ctx
 	}
-	f := newFrame(ctx, outer)
-	f.scopes = append(slices.Clip(scopes), r)
-	return &f
+	node := &struct {
+		frame
+		carried carried
+	}{newFrame(ctx, outer), *outer.holds()}
+	node.carried.scopes = append(slices.Clip(scopes), r)
+	node.frame.carried = &node.carried
+	return &node.frame
 }
 
 // Hooks is a shortcut for [Registry.Hooks] of the [Default] registry.

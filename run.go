@@ -51,13 +51,10 @@ func (x *Execution) identifyRun(outer *frame) {
 	takeBackText(&x.RootRunID, x.set.root, x.given.root)
 	x.given = runIDs{x.RunID, x.ParentRunID, x.RootRunID}
 
-	var around *run
+	around := outer.holds().run
 	var caller Caller
-	if outer != nil {
-		around = outer.run
-		if outer.caller != nil {
-			caller = *outer.caller
-		}
+	if c := outer.holds().caller; c != nil {
+		caller = *c
 	}
 	if x.RunID == "" && (around == nil || caller.RunID != around.id) {
 		x.RunID = caller.RunID
@@ -86,29 +83,32 @@ func takeBackText(s *string, set, given string) {
 func enterRun(ctx context.Context, outer *frame, x *Execution) *frame {
 	node := &struct {
 		frame
-		caller Caller
-		run    run
-		vars   runVars
-	}{frame: newFrame(ctx, outer), caller: x.Caller}
+		carried carried
+		run     run
+		vars    runVars
+	}{frame: newFrame(ctx, outer), carried: *outer.holds()}
 	node.run = run{id: x.RunID, parent: x.ParentRunID, root: x.RootRunID, vars: &node.vars, outermost: &node.vars}
-	if outer != nil && outer.run != nil {
-		node.run.outermost = outer.run.outermost
+	if around := node.carried.run; around != nil {
+		node.run.outermost = around.outermost
 	}
 	node.vars.ctx = &node.frame
-	node.frame.caller, node.frame.run = &node.caller, &node.run
+	caller := x.Caller // apart from the node; see withCaller
+	node.carried.caller, node.carried.run = &caller, &node.run
+	node.frame.carried = &node.carried
 	return &node.frame
 }
 
-// renamed returns the record for an execution that a hook gave other IDs.
-func (r *run) renamed(c *Caller) *run {
-	if r.id == c.RunID {
-		return r
+// renamed returns what an execution carries that a hook gave another ID.
+func (c *carried) renamed(to *Caller) *carried {
+	if c.run.id == to.RunID {
+		return c
 	}
-	other := *r
-	other.id = c.RunID
-	if r.root == r.id {
-		other.root = c.RunID
+	other, record := *c, *c.run
+	record.id = to.RunID
+	if record.root == c.run.id {
+		record.root = to.RunID
 	}
+	other.run = &record
 	return &other
 }
 
@@ -147,8 +147,8 @@ func NewRunVar[T any](init func(ctx context.Context, v *T)) *RunVar[T] {
 // Of returns the value of the execution that ctx is in; ok is false outside of
 // executions, and for a nil ctx. It is safe for concurrent use.
 func (v *RunVar[T]) Of(ctx context.Context) (value *T, ok bool) {
-	if f := frameOf(ctx); f != nil && f.run != nil {
-		return v.in(f.run.vars), true
+	if run := frameOf(ctx).holds().run; run != nil {
+		return v.in(run.vars), true
 	}
 	return nil, false
 }
@@ -158,8 +158,8 @@ func (v *RunVar[T]) Of(ctx context.Context) (value *T, ok bool) {
 // on another machine is not known here: the outermost one is that of this
 // process. It is safe for concurrent use.
 func (v *RunVar[T]) Root(ctx context.Context) (value *T, ok bool) {
-	if f := frameOf(ctx); f != nil && f.run != nil {
-		return v.in(f.run.outermost), true
+	if run := frameOf(ctx).holds().run; run != nil {
+		return v.in(run.outermost), true
 	}
 	return nil, false
 }

@@ -39,6 +39,7 @@ type seam struct {
 	values *Values         // of the context, nil if it has none
 	began  identity        // what the call was when the seam was opened
 	named  bool            // began is set
+	nested bool            // the context's hooks ran already when this seam's began to
 
 	err   error // what the body returned, unmarked
 	pass  bool  // it was marked by PassThrough
@@ -66,7 +67,7 @@ func (s *seam) open(ctx context.Context, caller *Caller, values *Values) error {
 	if values != nil {
 		values.beginUse()
 	}
-	if caller != nil {
+	if caller != nil && (s.frame != nil || caller.RunID != "" || values != nil && values.filled.set()) {
 		caller.fillFrom(s.frame, values, parentField|rootField)
 	}
 	s.outer = s.frame.openNest()
@@ -76,7 +77,8 @@ func (s *seam) open(ctx context.Context, caller *Caller, values *Values) error {
 	return s.ctx.Err()
 }
 
-// close ends the use of the context.
+// close ends the use of the context. It is the last that a seam does, however it
+// ends.
 func (s *seam) close() {
 	if s.values != nil {
 		s.values.endUse()
@@ -88,8 +90,8 @@ func (s *seam) close() {
 // nothing new.
 func (s *seam) carry(c *Caller) {
 	var outer Caller
-	if s.frame != nil && s.frame.caller != nil {
-		outer = *s.frame.caller
+	if around := s.frame.holds().caller; around != nil {
+		outer = *around
 		fillString(&outer.RootRunID, outer.RunID) // as a seam fills it in
 	}
 	if c.sameAs(&outer) {
@@ -111,44 +113,132 @@ func fire[C any](s *seam, stage side, p Point[C], c *C) error {
 }
 
 func fireHooks[C any](s *seam, p *point, c *C) (err error) {
-	var r round
 	ctx := s.hookCtx()
+	if p.readied {
+		detach(c, s.stage)
+	}
+	if s.values != nil {
+		s.nested = s.values.fire()
+	}
+	if std := p.std.Load(); std != nil && p.scoped.Load() == 0 && observed.Load() == 0 && std.prepared(p.compile).direct {
+		return fireDirect(s, p, std, ctx, c)
+	}
+	var r round
 	if !r.open(ctx, &s.inner.frame, p) { // what there was is gone again
-		return s.settle(p, c, nil)
+		return s.fired(p, c, nil)
 	}
 	if s.stage == after {
 		r.began, r.inSeam = s.began, s.named
 	}
-	if d, ok := any(c).(detacher); ok {
-		d.detach(s.stage)
+	var room recorder
+	rec := r.recorder(&room)
+	outcome, returned := ErrGoexit, false
+	defer func() {
+		if !returned {
+			_ = s.fired(p, c, ErrGoexit) // there is nobody left to return it to
+			closeRound(&r, rec, c, outcome)
+			s.exited(p, c)
+		}
+	}()
+	outcome = decide(&r, rec, c)
+	if fault := s.inner.fault(p.name); fault != nil {
+		outcome = fault
 	}
-	if s.values != nil {
-		s.values.fire(1)
+	err = s.fired(p, c, outcome)
+	if r.attended {
+		closeRound(&r, rec, c, outcome)
 	}
+	returned = true
+	return err
+}
+
+// fireDirect is fireHooks for the default registry alone, where nothing is
+// filtered and nobody looks.
+func fireDirect[C any](s *seam, p *point, std *chain, ctx context.Context, c *C) error {
+	fns, in := std.all.([]Func[C]), prepare(p, c)
+	at, panicked, err := callFired(s, p, ctx, fns, in, c)
+	if at < len(fns) {
+		return fireRest(s, p, std, ctx, fns, in, c, at, panicked, err)
+	}
+	return s.fired(p, c, nil)
+}
+
+// callFired is callAll for a seam, which has to settle where a hook ends the
+// goroutine. One frame does both: a second one costs as much as a hook does.
+func callFired[C any](s *seam, p *point, ctx context.Context, fns []Func[C], in inputMap, c *C) (at int, panicked *PanicError, err error) {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
-		if s.values != nil {
-			s.values.fire(-1)
+		value := recover()
+		if value == nil && unwindingHere() == exiting {
+			_ = s.fired(p, c, ErrGoexit) // there is nobody left to return it to
+			s.exited(p, c)
+			return
 		}
-		_ = s.settle(p, c, ErrGoexit) // there is nobody left to return it to
-		closeRound(&r, c, ErrGoexit)
+		panicked = newPanicError(value)
 	}()
-	outcome := decide(&r, c)
-	if fault := s.inner.fault(p.name); fault != nil {
-		outcome = fault
+	for ; at < len(fns); at++ {
+		if *in == nil {
+			ensureInput(in)
+		}
+		if err = fns[at](ctx, c); err != nil {
+			break
+		}
 	}
 	returned = true
+	return at, nil, err
+}
+
+// fireRest goes on behind the hook that failed, in a frame that settles.
+func fireRest[C any](s *seam, p *point, std *chain, ctx context.Context, fns []Func[C], in inputMap, c *C, at int, panicked *PanicError, err error) error {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = s.fired(p, c, ErrGoexit)
+			s.exited(p, c)
+		}
+	}()
+	err = runRest(ctx, p, std.hooks, fns, in, c, at, panicked, err)
+	returned = true
+	return s.fired(p, c, err)
+}
+
+// exited ends a seam whose hook ended the goroutine at p, when that is settled:
+// an execution that was started has an end, and every use of a context is over.
+func (s *seam) exited(p *point, c any) {
+	switch {
+	case s.kind == executionSeam && p == Input.p:
+		_ = end(s, c.(*Execution), ErrGoexit)
+	case s.kind == executionSeam && p == Output.p:
+		s.err = ErrGoexit
+		_ = s.fireEnd(c.(*Execution))
+		s.close()
+	default:
+		s.close()
+	}
+}
+
+// fired settles what came of a point that had hooks.
+func (s *seam) fired(p *point, c any, err error) error {
 	if s.values != nil {
-		s.values.fire(-1)
+		s.values.fired(s.nested)
 	}
-	err = s.settle(p, c, outcome)
-	if r.attended {
-		closeRound(&r, c, outcome)
+	if fault := s.inner.fault(p.name); fault != nil {
+		err = fault
 	}
-	return err
+	return s.settle(p, c, err)
+}
+
+// detach gives hooks copies of what is the framework's.
+func detach(c any, at side) {
+	switch c := c.(type) {
+	case *ToolCall: // needs no dynamic look-up
+		c.detach(at)
+	case detacher:
+		c.detach(at)
+	}
 }
 
 // hookCtx returns the ctx for the hooks of the seam. Post points get a live one,
@@ -198,15 +288,17 @@ func (s *seam) settle(p *point, c any, err error) error {
 // end fires what follows the body, which returned err, and returns what the seam
 // does.
 func end[C any](s *seam, c *C, err error) error {
-	defer s.close()
 	s.returned(err)
 	if s.kind != ownSeam {
-		return s.endKind(c)
+		err = s.endKind(c)
+	} else {
+		if s.err != nil {
+			tellError(s.ctx, s.post, c, s.err)
+		}
+		err = fire(s, after, Point[C]{s.post}, c)
 	}
-	if s.err != nil {
-		tellError(s.ctx, s.post, c, s.err)
-	}
-	return fire(s, after, Point[C]{s.post}, c)
+	s.close()
+	return err
 }
 
 // endKind is end for the contexts of this package. It isn't generic, so that the
@@ -396,16 +488,10 @@ func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) err
 	if id, failure := identify(pre.p, c); failure == nil {
 		s.began, s.named = id, true
 	}
-	passed := false
-	defer func() {
-		if !passed { // end closes the seam else
-			s.close()
-		}
-	}()
 	if err := fire(&s, before, pre, c); err != nil {
+		s.close()
 		return err
 	}
-	passed = true
 	if err := s.ctx.Err(); err != nil {
 		return end(&s, c, err)
 	}

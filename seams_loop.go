@@ -51,21 +51,16 @@ func (s *seam) beginModel(ctx context.Context, m *ModelCall) error {
 		return errNoContext(PreModelCall.p)
 	}
 	m.reset()
-	passed := false
-	defer func() {
-		if !passed {
-			s.close()
-		}
-	}()
 	if err := s.open(ctx, &m.Caller, &m.Values); err != nil {
 		m.Err = err
+		s.close()
 		return err
 	}
 	s.began, s.named = identity{role: m.AgentRole}, true
 	if err := fire(s, before, PreModelCall, m); err != nil {
+		s.close()
 		return err
 	}
-	passed = true
 	if m.answered {
 		return nil
 	}
@@ -138,22 +133,17 @@ func (s *seam) beginStep(ctx context.Context, st *Step) error {
 		return errNoContext(PreStep.p)
 	}
 	st.Output, st.Err = nil, nil
-	passed := false
-	defer func() {
-		if !passed {
-			s.close()
-		}
-	}()
 	if err := s.open(ctx, &st.Caller, &st.Values); err != nil {
 		st.Err = err
+		s.close()
 		return err
 	}
 	s.began, s.named = identity{role: st.AgentRole}, true
 	s.carry(&st.Caller)
 	if err := fire(s, before, PreStep, st); err != nil {
+		s.close()
 		return err
 	}
-	passed = true
 	s.carry(&st.Caller) // what a hook set counts too
 	if err := s.ctx.Err(); err != nil {
 		return end(s, st, err)
@@ -225,24 +215,16 @@ func RunExecution(ctx context.Context, x *Execution, body func(context.Context, 
 	return runBody(&s, x, body, false)
 }
 
-func (s *seam) beginExecution(ctx context.Context, x *Execution) (err error) {
+func (s *seam) beginExecution(ctx context.Context, x *Execution) error {
 	if x == nil {
 		return errNoContext(ExecutionStart.p)
 	}
 	x.Status, x.Output, x.Err = StatusRunning, nil, nil
-	started, passed := false, false
-	defer func() {
-		switch {
-		case !started:
-			s.close()
-		case !passed: // a hook at Input ends the goroutine
-			_ = end(s, x, ErrGoexit)
-		}
-	}()
 	ctx = nonNil(ctx)
 	x.identifyRun(frameOf(ctx))
 	if err := s.open(ctx, nil, &x.Values); err != nil {
 		x.fail(err)
+		s.close()
 		return err
 	}
 	x.fillFrom(s.frame, &x.Values, 0)
@@ -250,11 +232,10 @@ func (s *seam) beginExecution(ctx context.Context, x *Execution) (err error) {
 	s.frame = enterRun(s.ctx, s.frame, x)
 	s.ctx, s.stale = s.frame, true
 	if err := fire(s, before, ExecutionStart, x); err != nil {
+		s.close()
 		return err
 	}
-	started = true
-	err = fire(s, before, Input, x)
-	passed = true
+	err := fire(s, before, Input, x)
 	s.follow(x)
 	if err == nil {
 		err = s.ctx.Err()
@@ -267,45 +248,32 @@ func (s *seam) beginExecution(ctx context.Context, x *Execution) (err error) {
 
 // follow makes the ctx of the body carry what hooks made of the Caller.
 func (s *seam) follow(x *Execution) {
-	if x.Caller.sameAs(s.frame.caller) {
+	if x.Caller.sameAs(s.frame.carried.caller) {
 		return
 	}
-	f := *s.frame
-	f.run = f.run.renamed(&x.Caller)
-	s.frame = withCaller(s.ctx, &f, x.Caller)
+	under := frame{s.frame.Context, s.frame.carried.renamed(&x.Caller), s.frame.nest}
+	s.frame = withCaller(s.ctx, &under, x.Caller)
 	s.ctx, s.stale = s.frame, true
 }
 
 func (s *seam) endExecution(x *Execution) error {
-	if s.pass {
-		x.Err = s.err
-		return fire(s, after, ExecutionEnd, x)
-	}
 	if s.err == nil {
-		s.err = s.fireOutput(x)
+		s.err = fire(s, after, Output, x)
 	}
-	if s.err != nil {
+	return s.fireEnd(x)
+}
+
+// fireEnd fires ExecutionEnd, with what became of the execution.
+func (s *seam) fireEnd(x *Execution) error {
+	switch {
+	case s.pass:
+		x.Err = s.err
+	case s.err != nil:
 		x.fail(s.err)
-	} else {
+	default:
 		x.Status = StatusCompleted
 	}
 	return fire(s, after, ExecutionEnd, x)
-}
-
-// fireOutput fires Output. A hook that ends the goroutine there doesn't leave
-// out the end of the execution.
-func (s *seam) fireOutput(x *Execution) (err error) {
-	returned := false
-	defer func() {
-		if !returned {
-			s.err = ErrGoexit
-			x.fail(s.err)
-			_ = fire(s, after, ExecutionEnd, x) // there is nobody left to return it to
-		}
-	}()
-	err = fire(s, after, Output, x)
-	returned = true
-	return err
 }
 
 func (s *seam) settleExecution(x *Execution, err error) {

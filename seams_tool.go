@@ -89,18 +89,11 @@ func (s *seam) beginTool(ctx context.Context, t *ToolCall) error {
 		return err
 	}
 	s.began.role = t.AgentRole // as it was filled in
-	returned := false
-	defer func() {
-		if !returned { // a hook ended the goroutine
-			s.close()
-		}
-	}()
-	err := fire(s, before, PreToolCall, t)
-	returned = true
-	if err != nil {
+	if err := fire(s, before, PreToolCall, t); err != nil {
 		s.close()
+		return err
 	}
-	return err
+	return nil
 }
 
 // settlePreTool decides whether the tool is run. Its error means that the seam
@@ -147,6 +140,9 @@ func (s *seam) endTool(t *ToolCall) error {
 	}
 	t.run, t.argErr = false, nil
 	t.keep()
+	if PostToolCall.p.unused() {
+		return s.settlePostTool(t, nil)
+	}
 	body, ran := t.body, t.ran
 	err := fire(s, after, PostToolCall, t)
 	t.run, t.ran, t.body = false, ran, body // whatever a passage inside a hook left

@@ -90,7 +90,11 @@ func watchersOf(scopes []*Registry) []*watcher {
 	}
 	for _, r := range scopes {
 		if l := r.watchers.Load(); l != nil && len(*l) > 0 {
-			list = append(slices.Clip(list), *l...)
+			if len(list) == 0 {
+				list = *l
+			} else {
+				list = append(slices.Clip(list), *l...)
+			}
 		}
 	}
 	return list

@@ -45,7 +45,7 @@ func Watch[C any](p Point[C], fn WatchFunc[C], opts ...Option) *Registration {
 
 // look runs the watches of a dispatch, each by itself. err is what the dispatch
 // returned.
-func look[C any](r *round, c *C, err error) {
+func look[C any](r *round, rec *recorder, c *C, err error) {
 	ctx, nest := onlookers(r.ctx)
 	defer nest.end()
 	if ctx.Err() != nil {
@@ -54,17 +54,16 @@ func look[C any](r *round, c *C, err error) {
 	c = copyFor(ctx, r.p, c)
 	for i := range r.n {
 		k := newPick(&r.chain(i).watches, &r.subject)
-		for k.next() {
-			lookOnce(ctx, r, &k, c, err)
+		for k.next(&r.subject) {
+			lookOnce(ctx, r, rec, &k, c, err)
 		}
 	}
 }
 
 // lookOnce runs the watch that k has come to. If it ends the goroutine the
 // others still look.
-func lookOnce[C any](ctx context.Context, r *round, k *pick, c *C, err error) {
+func lookOnce[C any](ctx context.Context, r *round, rec *recorder, k *pick, c *C, err error) {
 	h := k.lane.hooks[k.at]
-	rec := r.recorder()
 	returned := false
 	defer func() {
 		if returned {
@@ -81,8 +80,8 @@ func lookOnce[C any](ctx context.Context, r *round, k *pick, c *C, err error) {
 		rec.watched(failure)
 		logFailure(ctx, r.p, h, failure)
 		if exits {
-			for k.next() {
-				lookOnce(ctx, r, k, c, err)
+			for k.next(&r.subject) {
+				lookOnce(ctx, r, rec, k, c, err)
 			}
 		}
 	}()
