@@ -24,10 +24,10 @@ func policy(ctx context.Context, call *hooks.ToolCall) error {
 // A test of a hook that asks a person. Its own registry keeps it apart from all
 // other tests, so that it may run in parallel with them.
 func Example() {
-	_ = func(t *testing.T) { // func TestPolicyBlocksWhatTheOperatorRefuses
+	_ = func(t *testing.T) { // func TestPolicy_operatorRefuses
 		t.Parallel()
 		r := hookstest.Registry(t)
-		hooks.On(hooks.PreToolCall, policy, hooks.In(r), hooks.AsGuard(), hooks.WithName("policy"))
+		hooks.Guard(hooks.PreToolCall, policy, hooks.In(r), hooks.WithName("policy"))
 		rec := hookstest.Record(r)
 		human := hookstest.NewHuman(t, hookstest.Types("no"))
 		ctx := hooks.WithHumanInput(hookstest.Context(t, r), human)

@@ -1,5 +1,8 @@
 package hookstest
 
+// A person who answers the questions of hooks by a script: what isn't scripted
+// is no answer, and fails the test.
+
 import (
 	"context"
 	"errors"

@@ -18,7 +18,7 @@ func askHuman(ctx context.Context, h hooks.HumanInput, prompt string) (string, e
 	return (&hooks.ToolCall{}).RequestHumanInput(hooks.WithHumanInput(ctx, h), prompt, "yes or no?")
 }
 
-func TestHumanAnswersByItsScript(t *testing.T) {
+func TestHuman_answersByScript(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("gone for lunch")
 	h := hookstest.NewHuman(t, hookstest.Types(" yes\n"), hookstest.EndOfInput(), hookstest.Fails(gone))
@@ -36,7 +36,7 @@ func TestHumanAnswersByItsScript(t *testing.T) {
 	}, h.Questions())
 }
 
-func TestHumanThatDoesNotAnswerWaitsForTheContext(t *testing.T) {
+func TestHuman_noAnswerWaitsForContext(t *testing.T) {
 	t.Parallel()
 	h := hookstest.NewHuman(t, hookstest.NoAnswer())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -49,7 +49,7 @@ func TestHumanThatDoesNotAnswerWaitsForTheContext(t *testing.T) {
 	require.ErrorIs(t, <-done, context.Canceled)
 }
 
-func TestHumanFailsTheTestWhenAskedMoreOftenThanScripted(t *testing.T) {
+func TestHuman_askedTooOften(t *testing.T) {
 	t.Parallel()
 	tb := &fakeTB{TB: t}
 	h := hookstest.NewHuman(tb, hookstest.Types("yes"))
@@ -63,7 +63,7 @@ func TestHumanFailsTheTestWhenAskedMoreOftenThanScripted(t *testing.T) {
 	assert.Len(t, tb.errors, 1)
 }
 
-func TestHumanFailsTheTestWhenAnswersAreLeft(t *testing.T) {
+func TestHuman_answersLeft(t *testing.T) {
 	t.Parallel()
 	tb := &fakeTB{TB: t}
 	hookstest.NewHuman(tb, hookstest.Types("yes"), hookstest.Types("no"))
@@ -71,7 +71,7 @@ func TestHumanFailsTheTestWhenAnswersAreLeft(t *testing.T) {
 	assert.Equal(t, []string{"the human was asked 0 of 2 scripted questions:"}, tb.errors)
 }
 
-func TestHumanAskedAfterItsTestReportsNothing(t *testing.T) {
+func TestHuman_askedAfterItsTest(t *testing.T) {
 	t.Parallel()
 	tb := &fakeTB{TB: t}
 	h := hookstest.NewHuman(tb)
@@ -81,7 +81,7 @@ func TestHumanAskedAfterItsTestReportsNothing(t *testing.T) {
 	assert.Empty(t, tb.errors)
 }
 
-func TestHumanConcurrentSafe(t *testing.T) {
+func TestHuman_concurrent(t *testing.T) {
 	t.Parallel()
 	var script []hookstest.Answer
 	for range 20 {

@@ -1,5 +1,8 @@
 package hookstest
 
+// The record of what happened under a registry: watches tell of the points, an
+// observer of the hooks there, and the record shows neither of its own.
+
 import (
 	"context"
 	"errors"
@@ -12,7 +15,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-// recorderName is the name under which a Recorder registers its own hooks.
+// recorderName is the name under which a Recorder registers its own watches.
 const recorderName = "hookstest.Recorder"
 
 // Recorder records what happens under a registry: which points fire, in their
@@ -24,14 +27,22 @@ type Recorder struct {
 	events []hooks.HookDispatchedEvent
 }
 
-// Call is one firing of a point, as the first hook there saw it.
+// Call is one firing of a point, as it ended: with the names that hooks left,
+// and with what became of it.
 type Call struct {
 	Point hooks.InterceptionPoint
 	Name  string // of the tool, the model or the step; "" for an execution
 	ID    string // of a tool call
-	// State is what a post point was told: "blocked", "answered" or "failed",
-	// and "completed" or "failed" at execution_end. It is "" where nothing is
-	// to be told.
+	// State is what came of it, "" where there is nothing to tell:
+	//
+	//   - "blocked": a hook refused it before it ran. A tool call is told so at
+	//     its post point, which it has all the same, and anything else at the
+	//     pre point.
+	//   - "withheld": a hook at this post point refused what came back. At
+	//     output, that is the output.
+	//   - "answered": a hook gave the result or the response.
+	//   - "failed": it ended with an error. So did the run at execution_end,
+	//     which else is "completed", or "running" if it was interrupted.
 	State string
 }
 
@@ -51,74 +62,116 @@ func (c Call) String() string {
 	return line
 }
 
-// Record starts to record what happens under r, with a hook at each of the ten
-// points and an observer. The hooks run before the other hooks of r, so that a
-// point is recorded that one of those aborts; after an abort in a registry
-// around r they don't run, and nothing is recorded. They change nothing, and
-// clearing r ends the record of calls.
+// Record starts to record what happens under r, with a watch at each of the ten
+// points and an observer. The record is of what really came of each firing: it
+// holds those that a hook aborted, in r or in a registry around it, and what all
+// hooks and guards left in them. Each is recorded when its hooks have run, so
+// that what a hook opened itself stands before it.
+//
+// The watches change nothing, but r has them: [hooks.Enabled] is true, and
+// listings show them. Clearing r ends the record of calls.
 func Record(r *hooks.Registry) *Recorder {
 	rec := new(Recorder)
 	for _, p := range []hooks.Point[hooks.Execution]{hooks.ExecutionStart, hooks.Input, hooks.Output, hooks.ExecutionEnd} {
-		recordAt(rec, r, p, func(c *hooks.Execution) Call {
-			if p == hooks.ExecutionEnd {
-				return Call{State: string(c.Status)}
+		recordAt(rec, r, p, func(x *hooks.Execution, err error) Call {
+			switch p {
+			case hooks.Output:
+				return Call{State: stateAfter(x.Err, false, err)}
+			case hooks.ExecutionEnd:
+				return Call{State: string(x.Status)}
 			}
-			return Call{}
+			return Call{State: stateBefore(err)}
 		})
 	}
 	for _, p := range []hooks.Point[hooks.Step]{hooks.PreStep, hooks.PostStep} {
-		recordAt(rec, r, p, func(c *hooks.Step) Call {
-			name := c.Name
+		recordAt(rec, r, p, func(st *hooks.Step, err error) Call {
+			name := st.Name
 			if name == "" {
-				name = string(c.Kind)
+				name = string(st.Kind)
 			}
-			return Call{Name: name, State: state(p == hooks.PostStep, false, false, c.Err)}
+			if p == hooks.PreStep {
+				return Call{Name: name, State: stateBefore(err)}
+			}
+			return Call{Name: name, State: stateAfter(st.Err, false, err)}
 		})
 	}
 	for _, p := range []hooks.Point[hooks.ModelCall]{hooks.PreModelCall, hooks.PostModelCall} {
-		recordAt(rec, r, p, func(c *hooks.ModelCall) Call {
-			return Call{Name: c.Model, State: state(p == hooks.PostModelCall, false, c.Answered(), c.Err)}
+		recordAt(rec, r, p, func(m *hooks.ModelCall, err error) Call {
+			if p == hooks.PreModelCall {
+				return Call{Name: m.Model, State: stateBefore(err)}
+			}
+			return Call{Name: m.Model, State: stateAfter(m.Err, m.Answered(), err)}
 		})
 	}
 	for _, p := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
-		recordAt(rec, r, p, func(c *hooks.ToolCall) Call {
-			return Call{Name: c.Name, ID: c.ID, State: state(p == hooks.PostToolCall, c.Blocked != nil, c.Answered(), c.Err)}
+		recordAt(rec, r, p, func(t *hooks.ToolCall, err error) Call {
+			call := Call{Name: t.Name, ID: t.ID}
+			if p == hooks.PostToolCall {
+				call.State = toolState(t, err)
+			} else if !isAbort(err) { // the post point tells of an abort
+				call.State = stateBefore(err)
+			}
+			return call
 		})
 	}
 	r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) { rec.observe(ev) })
 	return rec
 }
 
-func recordAt[C any](rec *Recorder, r *hooks.Registry, p hooks.Point[C], describe func(*C) Call) {
-	hooks.On(p, func(_ context.Context, c *C) error {
-		call := describe(c)
+func recordAt[C any](rec *Recorder, r *hooks.Registry, p hooks.Point[C], describe func(*C, error) Call) {
+	hooks.Watch(p, func(_ context.Context, c *C, err error) {
+		call := describe(c, err)
 		call.Point = p.Name()
 		rec.mu.Lock()
 		defer rec.mu.Unlock()
 		rec.calls = append(rec.calls, call)
-		return nil
 	}, hooks.In(r), hooks.WithName(recorderName), hooks.WithPriority(math.MaxInt))
 }
 
-func state(post, blocked, answered bool, err error) string {
+// stateBefore is the state at a pre point, whose dispatch returned err.
+func stateBefore(err error) string {
 	switch {
-	case !post:
-		return ""
-	case blocked:
+	case isAbort(err):
 		return "blocked"
-	case answered:
-		return "answered"
 	case err != nil:
 		return "failed"
 	}
 	return ""
 }
 
-// observe keeps ev as it would be without the recorder's own hooks.
+// stateAfter is the state at a post point. The failure is what the context
+// holds: of the body, or else err itself, which the dispatch returned.
+func stateAfter(failure error, answered bool, err error) string {
+	switch {
+	case isAbort(err) && (failure == nil || failure == err):
+		return "withheld"
+	case failure != nil || err != nil:
+		return "failed"
+	case answered:
+		return "answered"
+	}
+	return ""
+}
+
+// toolState is stateAfter for a tool call, which keeps the refusal of either
+// point.
+func toolState(t *hooks.ToolCall, err error) string {
+	switch {
+	case t.Blocked == nil:
+		return stateAfter(t.Err, t.Answered(), err)
+	case err != nil && (err == error(t.Blocked) || err == t.Blocked.Err):
+		return "withheld" // the first refusal is the one of this point
+	}
+	return "blocked"
+}
+
+func isAbort(err error) bool { return errors.As(err, new(*hooks.HookAborted)) }
+
+// observe keeps ev as it would be without the recorder's own watches.
 func (rec *Recorder) observe(ev hooks.HookDispatchedEvent) {
 	ev.Hooks = slices.DeleteFunc(slices.Clone(ev.Hooks), func(h hooks.HookRun) bool { return h.Name == recorderName })
 	ev.HookCount = len(ev.Hooks)
-	if ev.HookCount == 0 {
+	if ev.HookCount == 0 && ev.Outcome != hooks.OutcomeAborted {
 		return
 	}
 	rec.mu.Lock()
@@ -134,8 +187,8 @@ func (rec *Recorder) Calls() []Call {
 }
 
 // Events returns the events recorded so far, in order, without the recorder's
-// own hooks: a dispatch that ran no others has no event here. The slice is the
-// caller's, what its events hold is not.
+// own watches: a dispatch that ran nothing else has no event here, unless it was
+// aborted. The slice is the caller's, what its events hold is not.
 func (rec *Recorder) Events() []hooks.HookDispatchedEvent {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -204,7 +257,11 @@ func EventLine(ev hooks.HookDispatchedEvent) string {
 	if ev.ToolCallID != "" {
 		line += " #" + ev.ToolCallID
 	}
-	line += " " + string(ev.Outcome) + " ("
+	line += " " + string(ev.Outcome)
+	if len(ev.Hooks) == 0 { // no hook did it: the context couldn't say whom it concerns
+		return line + why(ev.AbortReason, nil)
+	}
+	line += " ("
 	for i, h := range ev.Hooks {
 		if i > 0 {
 			line += ", "

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ func (f *fakeTB) end() {
 	}
 }
 
-func TestRegistryIsClearedWithItsTest(t *testing.T) {
+func TestRegistry_clearedWithItsTest(t *testing.T) {
 	t.Parallel()
 	tb := &fakeTB{TB: t}
 	r := hookstest.Registry(tb)
@@ -49,7 +50,7 @@ func TestRegistryIsClearedWithItsTest(t *testing.T) {
 	assert.Empty(t, r.Hooks(hooks.PreToolCall))
 }
 
-func TestContextMakesTheRegistryActive(t *testing.T) {
+func TestContext_registryIsActive(t *testing.T) {
 	t.Parallel()
 	r := hookstest.Registry(t)
 	ctx := hookstest.Context(t, r)
@@ -73,11 +74,11 @@ func runAll(ctx context.Context) error {
 	})
 }
 
-func TestRecorderRecordsTheTenPointsInOrder(t *testing.T) {
+func TestRecorder_tenPointsInOrder(t *testing.T) {
 	t.Parallel()
 	r := hookstest.Registry(t)
 	rec := hookstest.Record(r)
-	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return hooks.Abort("no deletions")
 	}, hooks.In(r), hooks.WithTools("rm"), hooks.WithName("policy"))
 	hooks.On(hooks.PreModelCall, func(_ context.Context, c *hooks.ModelCall) error {
@@ -113,7 +114,168 @@ func TestRecorderRecordsTheTenPointsInOrder(t *testing.T) {
 	rec.WantEvents(t)
 }
 
-func TestRecorderPrintsADifferenceLineByLine(t *testing.T) {
+// abortAt registers a hook that aborts at p.
+func abortAt[C any](r *hooks.Registry, p hooks.Point[C]) {
+	hooks.On(p, func(context.Context, *C) error { return hooks.Abort("no") }, hooks.In(r), hooks.WithName("policy"))
+}
+
+func TestRecorder_states(t *testing.T) {
+	t.Parallel()
+	failing := errors.New("disk full")
+	runModel := func(body error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return hooks.RunModel(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error { return body })
+		}
+	}
+	runTool := func(body error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return hooks.RunTool(ctx, &hooks.ToolCall{Name: "ls"}, func(context.Context, *hooks.ToolCall) error { return body })
+		}
+	}
+	tests := map[string]struct {
+		hooks func(r *hooks.Registry)
+		run   func(context.Context) error
+		want  []string
+	}{
+		"model blocked":   {func(r *hooks.Registry) { abortAt(r, hooks.PreModelCall) }, runModel(nil), []string{"pre_model_call blocked"}},
+		"model withheld":  {func(r *hooks.Registry) { abortAt(r, hooks.PostModelCall) }, runModel(nil), []string{"pre_model_call", "post_model_call withheld"}},
+		"model failed":    {func(r *hooks.Registry) { abortAt(r, hooks.PostModelCall) }, runModel(failing), []string{"pre_model_call", "post_model_call failed"}},
+		"step blocked":    {func(r *hooks.Registry) { abortAt(r, hooks.PreStep) }, runStep, []string{"pre_step turn blocked"}},
+		"step withheld":   {func(r *hooks.Registry) { abortAt(r, hooks.PostStep) }, runStep, []string{"pre_step turn", "post_step turn withheld"}},
+		"start blocked":   {func(r *hooks.Registry) { abortAt(r, hooks.ExecutionStart) }, runExecution(nil), []string{"execution_start blocked"}},
+		"input blocked":   {func(r *hooks.Registry) { abortAt(r, hooks.Input) }, runExecution(nil), []string{"execution_start", "input blocked", "execution_end failed"}},
+		"output withheld": {func(r *hooks.Registry) { abortAt(r, hooks.Output) }, runExecution(nil), []string{"execution_start", "input", "output withheld", "execution_end failed"}},
+		"end aborted":     {func(r *hooks.Registry) { abortAt(r, hooks.ExecutionEnd) }, runExecution(nil), []string{"execution_start", "input", "output", "execution_end failed"}},
+		"interrupted":     {func(*hooks.Registry) {}, runExecution(hooks.PassThrough(failing)), []string{"execution_start", "input", "execution_end running"}},
+		"tool withheld":   {func(r *hooks.Registry) { abortAt(r, hooks.PostToolCall) }, runTool(nil), []string{"pre_tool_call ls", "post_tool_call ls withheld"}},
+		"failed tool's result withheld": {
+			func(r *hooks.Registry) { abortAt(r, hooks.PostToolCall) }, runTool(failing), []string{"pre_tool_call ls", "post_tool_call ls withheld"},
+		},
+		"tool blocked, and its refusal withheld": {func(r *hooks.Registry) {
+			abortAt(r, hooks.PreToolCall)
+			abortAt(r, hooks.PostToolCall)
+		}, runTool(nil), []string{"pre_tool_call ls", "post_tool_call ls blocked"}},
+		"tool recovered": {func(r *hooks.Registry) {
+			hooks.On(hooks.PostToolCall, func(_ context.Context, c *hooks.ToolCall) error {
+				c.Err = nil
+				return nil
+			}, hooks.In(r))
+		}, runTool(failing), []string{"pre_tool_call ls", "post_tool_call ls"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := hookstest.Registry(t)
+			rec := hookstest.Record(r)
+			tt.hooks(r)
+			_ = tt.run(hookstest.Context(t, r))
+			rec.Want(t, tt.want...)
+		})
+	}
+}
+
+func runStep(ctx context.Context) error {
+	return hooks.RunStep(ctx, &hooks.Step{Kind: hooks.StepTurn}, func(context.Context, *hooks.Step) error { return nil })
+}
+
+func runExecution(body error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return hooks.RunExecution(ctx, &hooks.Execution{}, func(context.Context, *hooks.Execution) error { return body })
+	}
+}
+
+// What an outer registry refuses never reaches the hooks of an inner one.
+func TestRecorder_outerAbort(t *testing.T) {
+	t.Parallel()
+	outer, inner := hookstest.Registry(t), hookstest.Registry(t)
+	abortAt(outer, hooks.PreToolCall)
+	rec := hookstest.Record(inner)
+	seen := 0
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		seen++
+		return nil
+	}, hooks.In(inner))
+	ctx := hooks.WithScope(hookstest.Context(t, outer), inner)
+	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "rm"}, func(context.Context, *hooks.ToolCall) error { return nil }))
+	assert.Zero(t, seen)
+	rec.Want(t, "pre_tool_call rm", "post_tool_call rm blocked")
+	rec.WantEvents(t, "pre_tool_call rm aborted (policy aborted: no)")
+}
+
+func TestRecorder_exitedGoroutine(t *testing.T) {
+	t.Parallel()
+	r := hookstest.Registry(t)
+	rec := hookstest.Record(r)
+	hooks.On(hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error {
+		runtime.Goexit()
+		return nil
+	}, hooks.In(r), hooks.WithTools("ls"), hooks.WithName("exits"))
+	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		runtime.Goexit()
+		return nil
+	}, hooks.In(r), hooks.WithTools("rm"), hooks.WithName("exits"))
+	var wg sync.WaitGroup
+	for _, name := range []string{"ls", "rm"} {
+		wg.Go(func() {
+			_ = hooks.RunTool(hookstest.Context(t, r), &hooks.ToolCall{Name: name}, func(context.Context, *hooks.ToolCall) error { return nil })
+		})
+		wg.Wait()
+	}
+	rec.Want(t, "pre_tool_call ls", "post_tool_call ls withheld", "pre_tool_call rm failed")
+}
+
+// Seams that a hook opens are recorded before the point whose hook did.
+func TestRecorder_nestedSeams(t *testing.T) {
+	t.Parallel()
+	r := hookstest.Registry(t)
+	rec := hookstest.Record(r)
+	hooks.On(hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+		return hooks.RunModel(ctx, &hooks.ModelCall{Model: "judge"}, func(context.Context, *hooks.ModelCall) error { return nil })
+	}, hooks.In(r))
+	require.NoError(t, hooks.RunTool(hookstest.Context(t, r), &hooks.ToolCall{Name: "ls"}, func(context.Context, *hooks.ToolCall) error { return nil }))
+	rec.Want(t, "pre_model_call judge", "post_model_call judge", "pre_tool_call ls", "post_tool_call ls")
+}
+
+// The watches of a recorder, of a second one too, are in no event, and those of
+// the test are.
+func TestRecorder_ownWatchesLeftOut(t *testing.T) {
+	t.Parallel()
+	r := hookstest.Registry(t)
+	rec, second := hookstest.Record(r), hookstest.Record(r)
+	looked := 0
+	hooks.Watch(hooks.PostToolCall, func(context.Context, *hooks.ToolCall, error) { looked++ }, hooks.In(r), hooks.WithName("audit"))
+	require.NoError(t, hooks.RunTool(hookstest.Context(t, r), &hooks.ToolCall{Name: "ls"}, func(context.Context, *hooks.ToolCall) error { return nil }))
+	assert.Equal(t, 1, looked)
+	for _, rec := range []*hookstest.Recorder{rec, second} {
+		rec.Want(t, "pre_tool_call ls", "post_tool_call ls")
+		rec.WantEvents(t, "post_tool_call ls proceeded (audit proceeded)")
+		assert.Equal(t, 1, rec.Events()[0].HookCount)
+	}
+}
+
+// nameless is a context that can't say which tool it is about.
+type nameless struct{}
+
+func (*nameless) ToolName() string { panic("no name") }
+
+var namelessPoint = hooks.Define[nameless]("hookstest.nameless")
+
+// An abort that no hook made is shown all the same.
+func TestRecorder_abortWithoutHooks(t *testing.T) {
+	t.Parallel()
+	r := hookstest.Registry(t)
+	rec := hookstest.Record(r)
+	ran := false
+	hooks.Guard(namelessPoint, func(context.Context, *nameless) error {
+		ran = true
+		return nil
+	}, hooks.In(r), hooks.WithTools("rm"), hooks.WithName("policy"))
+	require.Error(t, hooks.Dispatch(hookstest.Context(t, r), namelessPoint, &nameless{}))
+	assert.False(t, ran)
+	rec.WantEvents(t, "hookstest.nameless aborted: what the call is about could not be read")
+}
+
+func TestRecorder_differenceByLine(t *testing.T) {
 	t.Parallel()
 	r := hookstest.Registry(t)
 	rec := hookstest.Record(r)
@@ -135,7 +297,7 @@ func TestRecorderPrintsADifferenceLineByLine(t *testing.T) {
 	}, tb.errors)
 }
 
-func TestEventLineTellsTheTypeOfTheCauseOfAnAbortAndNeverItsText(t *testing.T) {
+func TestEventLine_causeOfAbort(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
 	for want, hook := range map[string]hooks.Func[hooks.ToolCall]{
@@ -156,13 +318,13 @@ func TestEventLineTellsTheTypeOfTheCauseOfAnAbortAndNeverItsText(t *testing.T) {
 	} {
 		r := hookstest.Registry(t)
 		rec := hookstest.Record(r)
-		hooks.On(hooks.PreToolCall, hook, hooks.In(r), hooks.AsGuard(), hooks.WithName("redact"))
+		hooks.Guard(hooks.PreToolCall, hook, hooks.In(r), hooks.WithName("redact"))
 		_ = hooks.Dispatch(hookstest.Context(t, r), hooks.PreToolCall, &hooks.ToolCall{Name: "ls"})
 		rec.WantEvents(t, want)
 	}
 }
 
-func TestRecorderConcurrentSafe(t *testing.T) {
+func TestRecorder_concurrent(t *testing.T) {
 	t.Parallel()
 	r := hookstest.Registry(t)
 	rec := hookstest.Record(r)

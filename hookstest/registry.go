@@ -1,5 +1,8 @@
 package hookstest
 
+// Hooks that belong to one test: they are active in its ctx alone, and cleared
+// when it ends.
+
 import (
 	"context"
 	"testing"
