@@ -18,18 +18,18 @@ type account struct {
 type accountKey struct{}
 
 // The boundaries of an execution: a policy check at the start, default inputs,
-// a sanitised output, and failures observed at the end.
+// a sanitised output, and failures watched at the end.
 func Example_boundaries() {
 	reg := hooks.NewRegistry()
 
 	// Who may run it is a question to the server and never to the inputs:
 	// those come from whoever asks, and would say {"authorized": true}.
-	hooks.On(hooks.ExecutionStart, func(ctx context.Context, _ *hooks.Execution) error {
+	hooks.Guard(hooks.ExecutionStart, func(ctx context.Context, _ *hooks.Execution) error {
 		if who, ok := ctx.Value(accountKey{}).(account); ok && who.mayRun {
 			return nil
 		}
 		return hooks.Abort("not authorized to start a run")
-	}, hooks.In(reg), hooks.AsGuard(), hooks.WithName("access-control"))
+	}, hooks.In(reg), hooks.WithName("access-control"))
 
 	hooks.On(hooks.Input, func(_ context.Context, x *hooks.Execution) error {
 		if _, ok := x.Inputs["locale"]; !ok { // given but empty is given
@@ -49,12 +49,12 @@ func Example_boundaries() {
 	}, hooks.In(reg), hooks.WithName("sanitiser"), hooks.WithFailClosed())
 
 	// ExecutionEnd comes exactly once for every execution that was begun,
-	// for cancelled and panicking ones too.
-	hooks.On(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error {
+	// for cancelled and panicking ones too. A watch sees how it really ended,
+	// whatever hooks there say.
+	hooks.Watch(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution, _ error) {
 		if x.Status == hooks.StatusFailed {
 			fmt.Println("alert:", x.Err)
 		}
-		return nil
 	}, hooks.In(reg), hooks.WithName("alerts"))
 
 	run := func(who account, question string, answer any, failure error) {

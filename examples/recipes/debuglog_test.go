@@ -23,8 +23,9 @@ func preview(s string, n int) string {
 }
 
 // A debug log of tool and model calls. Names and durations alone would be a
-// matter for an observer; the texts are only in the contexts of hooks. The
-// priority puts these after a hook that redacts.
+// matter for an observer; the texts are only in the contexts. Watches log what
+// is really used, after all that hooks redact and guards refuse, and they can't
+// break what they log.
 func Example_debugLog() {
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
@@ -36,33 +37,30 @@ func Example_debugLog() {
 		},
 	}))
 	reg := hooks.NewRegistry()
-	last := []hooks.Option{hooks.In(reg), hooks.WithName("debug-log"), hooks.WithPriority(-1000)}
+	opts := []hooks.Option{hooks.In(reg), hooks.WithName("debug-log")}
 
-	hooks.On(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+	hooks.Watch(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall, refused error) {
 		input, err := call.Arguments()
 		if err != nil {
 			input = err.Error()
 		}
-		log.DebugContext(ctx, "tool called", "tool", call.Name, "agent", call.AgentRole, "input", preview(input, 40))
-		return nil
-	}, last...)
-	hooks.On(hooks.PostToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
-		log.DebugContext(ctx, "tool done", "tool", call.Name, "error", call.IsError(), "result", preview(call.Result, 19))
-		return nil
-	}, last...)
-	hooks.On(hooks.PreModelCall, func(ctx context.Context, m *hooks.ModelCall) error {
+		log.DebugContext(ctx, "tool called", "tool", call.Name, "agent", call.AgentRole,
+			"refused", refused != nil, "input", preview(input, 40))
+	}, opts...)
+	hooks.Watch(hooks.PostToolCall, func(ctx context.Context, call *hooks.ToolCall, _ error) {
+		log.DebugContext(ctx, "tool done", "tool", call.Name, "error", call.IsError(), "result", preview(call.Text(), 19))
+	}, opts...)
+	hooks.Watch(hooks.PreModelCall, func(ctx context.Context, m *hooks.ModelCall, refused error) {
 		newest := ""
 		if n := len(m.Messages); n > 0 {
 			newest = m.Messages[n-1].Text() // of a message of parts too
 		}
 		log.DebugContext(ctx, "model called", "agent", m.AgentRole, "iteration", m.Iterations,
-			"messages", len(m.Messages), "newest", preview(newest, 20))
-		return nil
-	}, last...)
-	hooks.On(hooks.PostModelCall, func(ctx context.Context, m *hooks.ModelCall) error {
+			"refused", refused != nil, "messages", len(m.Messages), "newest", preview(newest, 20))
+	}, opts...)
+	hooks.Watch(hooks.PostModelCall, func(ctx context.Context, m *hooks.ModelCall, _ error) {
 		log.DebugContext(ctx, "model done", "tools", len(m.ToolCalls), "response", preview(m.Response, 20))
-		return nil
-	}, last...)
+	}, opts...)
 
 	ctx := hooks.WithScope(context.Background(), reg)
 	ctx = hooks.WithCaller(ctx, hooks.Caller{AgentRole: "researcher"})
@@ -89,8 +87,8 @@ func Example_debugLog() {
 		}
 	}
 	// Output:
-	// msg="model called" agent=researcher iteration=0 messages=1 newest="내일 서울 날씨를 알려 주세요. 우산…"
+	// msg="model called" agent=researcher iteration=0 refused=false messages=1 newest="내일 서울 날씨를 알려 주세요. 우산…"
 	// msg="model done" tools=1 response=""
-	// msg="tool called" tool=weather agent=researcher input="{\"city\":\"서울\"}"
+	// msg="tool called" tool=weather agent=researcher refused=false input="{\"city\":\"서울\"}"
 	// msg="tool done" tool=weather error=false result="맑음, 최고 기온 7도, 최저 기온…"
 }

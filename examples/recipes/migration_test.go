@@ -43,7 +43,7 @@ func migratedModel(r *hooks.Registry, call *hooks.ModelCall, text string) {
 	fmt.Println(call.Response)
 }
 
-// A before hook blocks by returning false; an On hook says why, and what to do
+// A before hook blocks by returning false; a guard says why, and what to do
 // instead. A filter replaces the condition on the tool's name.
 func Example_migrateBeforeToolCall() {
 	before, now := hooks.NewRegistry(), hooks.NewRegistry()
@@ -52,9 +52,9 @@ func Example_migrateBeforeToolCall() {
 		return call.Name != "delete_file" && call.Name != "drop_table"
 	}, hooks.In(before))
 
-	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return hooks.Abort("nothing is destroyed here; archive it instead")
-	}, hooks.WithTools("delete_file", "drop_table"), hooks.AsGuard(), hooks.In(now))
+	}, hooks.WithTools("delete_file", "drop_table"), hooks.In(now))
 
 	migratedTool(before, &hooks.ToolCall{Name: "drop_table"}, "dropped")
 	migratedTool(now, &hooks.ToolCall{Name: "drop_table"}, "dropped")
@@ -107,7 +107,7 @@ func Example_migrateBeforeLLMCall() {
 		return call.Iterations < 10
 	}, hooks.In(before), hooks.WithName("limit"))
 
-	hooks.On(hooks.PreModelCall, func(_ context.Context, call *hooks.ModelCall) error {
+	hooks.Guard(hooks.PreModelCall, func(_ context.Context, call *hooks.ModelCall) error {
 		if call.Iterations >= 10 {
 			return hooks.Abort(fmt.Sprintf("%d model calls are enough", call.Iterations))
 		}
@@ -137,7 +137,7 @@ func Example_migrateAfterLLMCall() {
 	}, hooks.In(before))
 
 	hooks.On(hooks.PostModelCall, func(_ context.Context, call *hooks.ModelCall) error {
-		call.Response = strings.ReplaceAll(call.Response, "ACME", "the customer")
+		call.EditResponse(func(s string) string { return strings.ReplaceAll(s, "ACME", "the customer") })
 		return nil
 	}, hooks.In(now))
 
@@ -181,7 +181,7 @@ func Example_migrateLoopHooks() {
 
 	booking := hooks.LoopHooks{
 		BeforeToolExecution: func(_ context.Context, name string, input map[string]any) (hooks.Gate, error) {
-			if name == "book_ticket" && input["class"] == "first" {
+			if name == "book_ticket" && input["class"] != "tourist" {
 				return hooks.Gate{Result: &instead}, nil
 			}
 			return hooks.Gate{Authorize: true}, nil
@@ -205,21 +205,26 @@ func Example_migrateLoopHooks() {
 	// removed: true
 }
 
-// The same policy with On: two hooks, each for the tool that it concerns, and
-// a refusal that is an ordinary error.
+// The same policy as a guard, for the tool that it concerns and with a refusal
+// that is an ordinary error, and a hook that edits. A guard that returns the
+// error of StringArg isn't passed by arguments of another form.
 func Example_migrateLoopHooksToOn() {
 	r := hooks.NewRegistry()
 	identity := regexp.MustCompile(`DNI [\d.]*\d`)
 
-	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-		if call.Input["class"] == "first" {
+	hooks.Guard(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		class, err := call.StringArg("class")
+		if err != nil {
+			return err
+		}
+		if class != "tourist" {
 			return &hooks.HookAborted{
 				Reason:  "first class without approval",
 				Message: "First class needs a manager's approval. Book tourist class instead.",
 			}
 		}
 		return nil
-	}, hooks.WithTools("book_ticket"), hooks.AsGuard(), hooks.In(r))
+	}, hooks.WithTools("book_ticket"), hooks.In(r))
 
 	hooks.On(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
 		call.EditText(func(s string) string { return identity.ReplaceAllString(s, "DNI ***") })

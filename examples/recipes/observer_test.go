@@ -8,9 +8,10 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-// Hooks change, guards decide, and an observer watches both: when it gets the
-// event, the document number is gone already and the refusal is made. It sees
-// what happened and by whom, never the payload, and can change nothing.
+// Hooks change, guards decide, a watch looks at what came of a call, and an
+// observer is told what all of them did. When the watch gets the call, the
+// document number is gone already; the observer sees what happened and by whom,
+// never the payload. Neither can change anything.
 func Example_observer() {
 	reg := hooks.NewRegistry()
 	observer := reg.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
@@ -22,18 +23,28 @@ func Example_observer() {
 	})
 	defer observer.Remove() // not needed for a registry that ends with its run
 
-	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-		if call.Input["seat_class"] != "tourist" {
+	hooks.Guard(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		class, err := call.StringArg("seat_class")
+		if err != nil {
+			return err
+		}
+		if class != "tourist" {
 			return hooks.Abort("only tourist class without a manager's approval")
 		}
 		return nil
-	}, hooks.In(reg), hooks.AsGuard(), hooks.WithName("travel-policy"), hooks.WithTools("book_ticket"))
+	}, hooks.In(reg), hooks.WithName("travel-policy"), hooks.WithTools("book_ticket"))
 
 	dni := regexp.MustCompile(`\bDNI [0-9]+(?:\.[0-9]+)*`)
 	hooks.On(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
 		call.EditText(func(text string) string { return dni.ReplaceAllString(text, "DNI ***") })
 		return nil
 	}, hooks.In(reg), hooks.WithFailClosed(), hooks.WithName("documents"))
+
+	hooks.Watch(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall, _ error) {
+		if call.Ran() {
+			fmt.Println("journal:", call.Text())
+		}
+	}, hooks.In(reg), hooks.WithName("journal"))
 
 	ctx := hooks.WithScope(context.Background(), reg)
 	for _, class := range []string{"first", "tourist"} {
@@ -53,6 +64,7 @@ func Example_observer() {
 	// event: post_tool_call of book_ticket proceeded
 	// the model reads: Tool execution blocked by hook. Tool: book_ticket. Reason: only tourist class without a manager's approval
 	// event: pre_tool_call of book_ticket proceeded
+	// journal: Booked for Ana, DNI ***.
 	// event: post_tool_call of book_ticket modified
 	// the model reads: Booked for Ana, DNI ***.
 }

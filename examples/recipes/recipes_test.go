@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/hookstest"
 )
 
 // The README has a row for each recipe, and its links lead somewhere.
@@ -52,10 +53,11 @@ func TestOwnHooks_inParallel(t *testing.T) {
 	for _, reason := range []string{"one", "other"} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			ctx, reg := ownHooks(t)
-			hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { return hooks.Abort(reason) }, hooks.In(reg))
+			reg := hookstest.Registry(t)
+			hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { return hooks.Abort(reason) }, hooks.In(reg))
 			call := &hooks.ToolCall{Name: "t"}
-			require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return nil }))
+			require.NoError(t, hooks.RunTool(hookstest.Context(t, reg), call, func(context.Context, *hooks.ToolCall) error { return nil }))
+			require.NotNil(t, call.Blocked)
 			assert.Equal(t, reason, call.Blocked.Reason)
 		})
 	}

@@ -29,11 +29,10 @@ func Example_roles() {
 
 	// A call without a role matches every filter, so that it can't slip past a
 	// guard.
-	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return hooks.Abort("junior agents may not do this; ask a senior one")
-	}, hooks.In(reg), hooks.AsGuard(), hooks.WithAgents("junior"), hooks.WithTools("delete_file", "send_email"))
-	hooks.On(hooks.PreToolCall, noWebForSensitiveTasks,
-		hooks.In(reg), hooks.AsGuard(), hooks.WithTools("web_search"))
+	}, hooks.In(reg), hooks.WithAgents("junior"), hooks.WithTools("delete_file", "send_email"))
+	hooks.Guard(hooks.PreToolCall, noWebForSensitiveTasks, hooks.In(reg), hooks.WithTools("web_search"))
 
 	domains := []string{"edu", "gov", "org"}
 	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {

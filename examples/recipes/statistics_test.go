@@ -28,6 +28,7 @@ type toolStat struct {
 // startKey is a type of its own, so that no other hook's key is equal to it.
 type startKey struct{}
 
+// begin is a hook, since it leaves something with the call.
 func (s *toolStats) begin(_ context.Context, call *hooks.ToolCall) error {
 	// With the call and not in its input: the tool would get a parameter that
 	// it doesn't know, and the next guard would check it.
@@ -35,7 +36,8 @@ func (s *toolStats) begin(_ context.Context, call *hooks.ToolCall) error {
 	return nil
 }
 
-func (s *toolStats) end(_ context.Context, call *hooks.ToolCall) error {
+// end is a watch: a result that some guard withholds counts as blocked, too.
+func (s *toolStats) end(_ context.Context, call *hooks.ToolCall, _ error) {
 	name := hooks.SanitizeToolName(call.Name)
 	if call.Tool == nil {
 		name = "unknown" // names that a model makes up must not fill the memory
@@ -58,7 +60,6 @@ func (s *toolStats) end(_ context.Context, call *hooks.ToolCall) error {
 		stat.failed++
 	}
 	s.byTool[name] = stat
-	return nil
 }
 
 func (s *toolStats) print() {
@@ -81,10 +82,10 @@ func Example_statistics() {
 	}
 	reg := hooks.NewRegistry()
 	hooks.On(hooks.PreToolCall, stats.begin, hooks.In(reg))
-	hooks.On(hooks.PostToolCall, stats.end, hooks.In(reg))
-	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+	hooks.Watch(hooks.PostToolCall, stats.end, hooks.In(reg))
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return hooks.Abort("read-only mode")
-	}, hooks.In(reg), hooks.AsGuard(), hooks.WithTools("write_file"))
+	}, hooks.In(reg), hooks.WithTools("write_file"))
 
 	type tool struct {
 		takes time.Duration
@@ -105,7 +106,7 @@ func Example_statistics() {
 		err := hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
 			t, ok := call.Tool.(*tool)
 			if !ok {
-				return fmt.Errorf("there is no tool %q", call.Name)
+				return hooks.ErrNoTool
 			}
 			clock = clock.Add(t.takes)
 			call.Result = t.text
@@ -119,7 +120,7 @@ func Example_statistics() {
 	stats.print()
 	// Output:
 	// read_file: 1 ran, 1 failed, 0 blocked, 2ms on average
-	// unknown: 1 ran, 1 failed, 0 blocked, 0s on average
+	// unknown: 0 ran, 1 failed, 0 blocked, 0s on average
 	// web_search: 2 ran, 0 failed, 0 blocked, 30ms on average
 	// write_file: 0 ran, 0 failed, 1 blocked, 0s on average
 }

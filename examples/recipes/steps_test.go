@@ -27,7 +27,7 @@ func Example_steps() {
 		st.Put(started{}, now())
 		return nil
 	}, hooks.In(reg), hooks.WithName("trace"))
-	hooks.On(hooks.PostStep, func(_ context.Context, st *hooks.Step) error {
+	hooks.Watch(hooks.PostStep, func(_ context.Context, st *hooks.Step, _ error) {
 		outcome := "done"
 		if st.Err != nil {
 			outcome = "failed: " + st.Err.Error()
@@ -36,7 +36,6 @@ func Example_steps() {
 			outcome += fmt.Sprintf(" after %v", now().Sub(start.(time.Time)))
 		}
 		fmt.Printf("%s %q %s\n", st.Kind, st.Name, outcome)
-		return nil
 	}, hooks.In(reg), hooks.WithName("trace"))
 
 	hooks.On(hooks.PreStep, func(_ context.Context, st *hooks.Step) error {

@@ -9,22 +9,6 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-// ownHooks gives a test a registry of its own and a ctx under which it is
-// active. Nothing has to be cleared and nothing leaks into other tests, which
-// may run in parallel:
-//
-//	func TestGuard(t *testing.T) {
-//		t.Parallel()
-//		ctx, reg := ownHooks(t)
-//		hooks.On(hooks.PreToolCall, guard, hooks.In(reg))
-//		…
-//	}
-func ownHooks(tb testing.TB) (context.Context, *hooks.Registry) {
-	tb.Helper()
-	reg := hooks.NewRegistry()
-	return hooks.WithScope(tb.Context(), reg), reg
-}
-
 // clearedHooks is for tests of code that registers in the default registry. It
 // belongs to the process: such tests can't run in parallel, and they clear it
 // afterwards too, also if they fail.
@@ -34,14 +18,27 @@ func clearedHooks(tb testing.TB) {
 	tb.Cleanup(func() { hooks.ClearAll() })
 }
 
-// Two tests at the same time, each with hooks of its own at the same point.
+// Two tests at the same time, each with hooks of its own at the same point. In a
+// test the registry and the ctx come from package hookstest, which also records
+// what fired, and answers for a person:
+//
+//	func TestGuard_deletes(t *testing.T) {
+//		t.Parallel()
+//		reg := hookstest.Registry(t)
+//		hooks.Guard(hooks.PreToolCall, noDeletes, hooks.In(reg))
+//		rec := hookstest.Record(reg)
+//		call := &hooks.ToolCall{Name: "delete_file"}
+//		err := hooks.RunTool(hookstest.Context(t, reg), call, body)
+//		…
+//		rec.Want(t, "pre_tool_call delete_file", "post_tool_call delete_file blocked")
+//	}
 func Example_testing() {
 	test := func(reason string) (result string) {
-		reg := hooks.NewRegistry() // ctx, reg := ownHooks(t) in a test
+		reg := hooks.NewRegistry() // hookstest.Registry(t) in a test
 		ctx := hooks.WithScope(context.Background(), reg)
-		hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 			return hooks.Abort(reason)
-		}, hooks.In(reg), hooks.AsGuard())
+		}, hooks.In(reg))
 
 		call := &hooks.ToolCall{Name: "delete_file"}
 		err := hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return nil })
