@@ -69,7 +69,7 @@ func (o *operator) RequestInput(_ context.Context, prompt, message string) (stri
 // ordinary hook is fail-open, and a closed stdin would approve everything.
 func Example_approval() {
 	reg := hooks.NewRegistry()
-	hooks.On(hooks.PreToolCall, approve, hooks.In(reg), hooks.AsGuard(), hooks.WithName("approval"),
+	hooks.Guard(hooks.PreToolCall, approve, hooks.In(reg), hooks.WithName("approval"),
 		hooks.WithTools("send_email", "make_purchase", "delete_file"))
 
 	ctx := hooks.WithScope(context.Background(), reg)

@@ -66,12 +66,13 @@ func (c *answerCache) look(_ context.Context, m *hooks.ModelCall) error {
 	return nil
 }
 
-// store is a post hook. A failure isn't kept, and neither is a turn that asks
-// for tools: its text is no answer.
-func (c *answerCache) store(_ context.Context, m *hooks.ModelCall) error {
+// store is a watch. A failure isn't kept, nor what a guard withholds, and
+// neither is a turn that asks for tools or has parts: its text is no answer, or
+// not all of it.
+func (c *answerCache) store(_ context.Context, m *hooks.ModelCall, withheld error) {
 	key, ok := m.Get(cacheKey{})
-	if !ok || m.Answered() || m.Err != nil || len(m.ToolCalls) > 0 {
-		return nil
+	if !ok || withheld != nil || m.Answered() || m.Err != nil || len(m.ToolCalls) > 0 || len(m.Parts) > 0 {
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,19 +83,18 @@ func (c *answerCache) store(_ context.Context, m *hooks.ModelCall) error {
 		delete(c.answers, old) // any: the order of a map is random
 	}
 	c.answers[key.(cacheKey)] = m.Response
-	return nil
 }
 
 // A model call that was made before is answered without the model. The
 // priority has the cache look at what is really sent, after all hooks that add
-// to it, and store what the post hooks made of the response. Guards run after
-// it, and may still refuse the call or the answer.
+// to it. Guards run after it, and may still refuse the call or the answer. What
+// is stored is what the hooks made of the response and the guards let through,
+// since a watch sees no other.
 func Example_cache() {
 	cache := &answerCache{max: 1000, answers: make(map[cacheKey]string)}
 	reg := hooks.NewRegistry()
-	last := []hooks.Option{hooks.In(reg), hooks.WithName("cache"), hooks.WithPriority(-1000)}
-	hooks.On(hooks.PreModelCall, cache.look, last...)
-	hooks.On(hooks.PostModelCall, cache.store, last...)
+	hooks.On(hooks.PreModelCall, cache.look, hooks.In(reg), hooks.WithName("cache"), hooks.WithPriority(-1000))
+	hooks.Watch(hooks.PostModelCall, cache.store, hooks.In(reg), hooks.WithName("cache"))
 
 	ctx := hooks.WithScope(context.Background(), reg)
 	for _, question := range []string{"Capital of Norway?", "Capital of Chile?", "Capital of Norway?"} {

@@ -12,8 +12,14 @@ import (
 // million tokens are 3000. Sums of whole numbers stay exact.
 type price struct{ in, out int64 }
 
-// bill is what a run has used so far.
+// bill is what a run has used so far. The calls of a run may be made side by
+// side, so that it is locked.
 type bill struct {
+	mu sync.Mutex // guards the rest
+	sums
+}
+
+type sums struct {
 	calls    int
 	tokens   hooks.Usage
 	cost     int64 // in billionths of a dollar
@@ -24,20 +30,20 @@ type bill struct {
 type ledger struct {
 	prices map[string]price // by model
 	budget int64            // of a run, in billionths of a dollar
-
-	mu    sync.Mutex
-	bills map[string]bill // by run id; guarded by mu
+	bills  hooks.RunVar[bill]
 }
 
-// charge enters what the provider says it has counted. Counting the messages
-// here once more would miss tools, images and what a cache has saved.
-func (l *ledger) charge(_ context.Context, m *hooks.ModelCall) error {
-	if m.Answered() {
-		return nil // by a hook: no model was called
+// charge is a watch, since what a hook withholds was paid for too. It enters
+// what the provider says it has counted: counting the messages here once more
+// would miss tools, images and what a cache has saved. The bill is the one of
+// the outermost run, so that sub-agents have no budget of their own.
+func (l *ledger) charge(ctx context.Context, m *hooks.ModelCall, _ error) {
+	b, ok := l.bills.Root(ctx)
+	if !ok || m.Answered() { // by a hook: no model was called
+		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.bills[m.RunID]
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.calls++
 	b.tokens.In += m.Usage.In
 	b.tokens.Out += m.Usage.Out
@@ -46,47 +52,47 @@ func (l *ledger) charge(_ context.Context, m *hooks.ModelCall) error {
 	} else {
 		b.unpriced++
 	}
-	l.bills[m.RunID] = b
-	return nil
 }
 
 // check is a guard. The call that goes over the budget is the last one: what
 // it will cost isn't known before.
-func (l *ledger) check(_ context.Context, m *hooks.ModelCall) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.bills[m.RunID].cost >= l.budget {
+func (l *ledger) check(ctx context.Context, _ *hooks.ModelCall) error {
+	if _, ok := l.bills.Root(ctx); !ok {
+		return hooks.Abort("the call belongs to no run that it could be charged to")
+	}
+	if l.sums(ctx).cost >= l.budget {
 		return hooks.Abort("the budget of the run is used up")
 	}
 	return nil
 }
 
-// take returns the bill of a run that has ended, and forgets it.
-func (l *ledger) take(runID string) bill {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.bills[runID]
-	delete(l.bills, runID)
-	return b
+// sums returns the sums of the run that ctx is in.
+func (l *ledger) sums(ctx context.Context) sums {
+	b, ok := l.bills.Root(ctx)
+	if !ok {
+		return sums{}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sums
 }
 
 // Tokens and cost of each run, with a budget. The runs go on at the same time
-// and share the hooks; what keeps their bills apart is the RunID, which model
-// calls get from the execution that they are made in.
+// and share the hooks. Each has a bill of its own, which needs no clearing: it
+// goes with the run.
 func Example_cost() {
 	costs := &ledger{
 		prices: map[string]price{"large": {in: 3000, out: 15000}},
 		budget: 10_000_000, // one cent
-		bills:  make(map[string]bill),
 	}
 	reg := hooks.NewRegistry()
-	hooks.On(hooks.PreModelCall, costs.check, hooks.In(reg), hooks.AsGuard(), hooks.WithName("budget"))
-	hooks.On(hooks.PostModelCall, costs.charge, hooks.In(reg), hooks.WithName("accounting"))
+	hooks.Guard(hooks.PreModelCall, costs.check, hooks.In(reg), hooks.WithName("budget"))
+	hooks.Watch(hooks.PostModelCall, costs.charge, hooks.In(reg), hooks.WithName("accounting"))
 	ctx := hooks.WithScope(context.Background(), reg)
 
-	run := func(id string, usage hooks.Usage) error {
-		x := &hooks.Execution{Caller: hooks.Caller{RunID: id}}
-		return hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+	run := func(usage hooks.Usage) (total sums, err error) {
+		err = hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+			defer func() { total = costs.sums(ctx) }()
 			for range 3 {
 				m := &hooks.ModelCall{Model: "large"}
 				err := hooks.RunModel(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
@@ -99,23 +105,23 @@ func Example_cost() {
 			}
 			return nil
 		})
+		return total, err
 	}
 	var wg sync.WaitGroup
-	var short, long error
-	wg.Go(func() { short = run("short", hooks.Usage{In: 200, Out: 20}) })
-	wg.Go(func() { long = run("long", hooks.Usage{In: 2000, Out: 20}) })
+	var short, long sums
+	var shortErr, longErr error
+	wg.Go(func() { short, shortErr = run(hooks.Usage{In: 200, Out: 20}) })
+	wg.Go(func() { long, longErr = run(hooks.Usage{In: 2000, Out: 20}) })
 	wg.Wait()
 
-	for _, id := range []string{"short", "long"} {
-		b := costs.take(id)
-		fmt.Printf("%s: %d calls, %d tokens in, %d out, $%.4f\n",
-			id, b.calls, b.tokens.In, b.tokens.Out, float64(b.cost)/1e9)
+	for _, s := range []sums{short, long} {
+		fmt.Printf("%d calls, %d tokens in, %d out, $%.4f\n", s.calls, s.tokens.In, s.tokens.Out, float64(s.cost)/1e9)
 	}
-	fmt.Println(short)
-	fmt.Println(long)
+	fmt.Println(shortErr)
+	fmt.Println(longErr)
 	// Output:
-	// short: 3 calls, 600 tokens in, 60 out, $0.0027
-	// long: 2 calls, 4000 tokens in, 40 out, $0.0126
+	// 3 calls, 600 tokens in, 60 out, $0.0027
+	// 2 calls, 4000 tokens in, 40 out, $0.0126
 	// <nil>
 	// hooks: pre_model_call aborted by budget: the budget of the run is used up
 }

@@ -15,18 +15,17 @@ func Example_guardrails() {
 	// A filter and not a list that the hook compares with: to a comparison
 	// "Delete File" is another tool than "delete_file", and it knows none of
 	// the tools that a server will offer tomorrow.
-	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return hooks.Abort("it can't be undone; archive instead")
-	}, hooks.In(reg), hooks.AsGuard(), hooks.WithName("safety"),
+	}, hooks.In(reg), hooks.WithName("safety"),
 		hooks.WithTools("delete_file", "remove_user", "system_shutdown", "*drop_table", "mcp__*__delete_*"))
 
 	// What is sensitive but allowed is noted afterwards, when it is known to
-	// have run: a pre hook would also note calls that a guard refuses.
-	hooks.On(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+	// have run: at the pre point there are also calls that a guard refuses.
+	hooks.Watch(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall, _ error) {
 		if call.Ran() {
 			fmt.Println("sensitive:", call.Name)
 		}
-		return nil
 	}, hooks.In(reg), hooks.WithTools("send_email", "charge_payment"))
 
 	ctx := hooks.WithScope(context.Background(), reg)

@@ -48,7 +48,7 @@ func (w *watcher) RequestInput(_ context.Context, prompt, message string) (strin
 // A person decides from time to time whether a run may go on.
 func Example_iterationsApproval() {
 	reg := hooks.NewRegistry()
-	hooks.On(hooks.PreModelCall, approveEvery(3), hooks.In(reg), hooks.AsGuard(), hooks.WithName("approval"))
+	hooks.Guard(hooks.PreModelCall, approveEvery(3), hooks.In(reg), hooks.WithName("approval"))
 	ctx := hooks.WithScope(context.Background(), reg)
 	ctx = hooks.WithHumanInput(ctx, &watcher{left: 1})
 

@@ -23,8 +23,8 @@ func limitIterations(limit int) hooks.Func[hooks.ModelCall] {
 // gets the abort as an error, with the reason and who gave it.
 func Example_iterations() {
 	reg := hooks.NewRegistry()
-	hooks.On(hooks.PreModelCall, limitIterations(5), hooks.In(reg), hooks.AsGuard(), hooks.WithName("loop-guard"))
-	hooks.On(hooks.PreModelCall, limitIterations(2), hooks.In(reg), hooks.AsGuard(), hooks.WithName("researcher-limit"),
+	hooks.Guard(hooks.PreModelCall, limitIterations(5), hooks.In(reg), hooks.WithName("loop-guard"))
+	hooks.Guard(hooks.PreModelCall, limitIterations(2), hooks.In(reg), hooks.WithName("researcher-limit"),
 		hooks.WithAgents("researcher"))
 	ctx := hooks.WithScope(context.Background(), reg)
 

@@ -12,21 +12,25 @@ import (
 func Example_policy() {
 	reg := hooks.NewRegistry()
 
-	// What is allowed is listed, not what is forbidden: "First", "1st" and a
-	// number would all pass a test for "first".
-	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-		if class, ok := call.Input["seat_class"].(string); ok && class == "tourist" {
+	// What is allowed is listed, not what is forbidden: "First" and "1st" would
+	// pass a test for "first". A class that isn't there or isn't text is none.
+	hooks.Guard(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		if class, err := call.StringArg("seat_class"); err == nil && class == "tourist" {
 			return nil
 		}
 		return &hooks.HookAborted{
 			Reason:  "seat class is not tourist",
 			Message: "Refused by policy: other classes need a manager's approval. Book tourist instead.",
 		}
-	}, hooks.In(reg), hooks.AsGuard(), hooks.WithName("travel-policy"), hooks.WithTools("book_ticket"))
+	}, hooks.In(reg), hooks.WithName("travel-policy"), hooks.WithTools("book_ticket"))
 
 	// A hook of somebody else's, registered later, upgrades long journeys.
 	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-		if km, ok := call.Input["km"].(float64); ok && km > 500 {
+		km, err := call.NumberArg("km") // a float64 or a json.Number, as the model wrote it
+		if err != nil {
+			return err
+		}
+		if km > 500 {
 			call.Input["seat_class"] = "first"
 		}
 		return nil
@@ -40,7 +44,7 @@ func Example_policy() {
 	} {
 		call := &hooks.ToolCall{Name: "book_ticket"}
 		// Arguments that can't be read leave the call without input, and the
-		// model reads what is wrong with them.
+		// model reads what is wrong with them. Blank ones mean {}.
 		_ = call.SetArguments(arguments)
 		err := hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
 			call.Result = fmt.Sprintf("Booked in %s class.", call.Input["seat_class"])

@@ -50,7 +50,7 @@ func Example_rateLimit() {
 		calls: make(map[string][]time.Time),
 	}
 	reg := hooks.NewRegistry()
-	hooks.On(hooks.PreToolCall, limit.check, hooks.In(reg), hooks.AsGuard(), hooks.WithPriority(-100),
+	hooks.Guard(hooks.PreToolCall, limit.check, hooks.In(reg), hooks.WithPriority(-100),
 		hooks.WithName("rate-limit"), hooks.WithTools("web_search", "send_email"))
 	ctx := hooks.WithScope(context.Background(), reg)
 

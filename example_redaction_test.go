@@ -2,6 +2,7 @@ package hooks_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -259,10 +260,21 @@ func digitsOf(s string) string {
 	}, s)
 }
 
-// Results of tools and answers of the model are redacted by the same function.
-// The hooks are fail-closed: one that panics must not let the original out.
-// Their priority makes them the last of their registry, after all that add
-// something to the text.
+// redactArguments is redact for the arguments of a tool call, which stay JSON: a
+// card number need not stand in quotes.
+func redactArguments(raw string) string {
+	clean := redact(raw)
+	if clean != raw && !json.Valid([]byte(clean)) {
+		return `{"all":"` + redacted + `"}`
+	}
+	return clean
+}
+
+// Results of tools, the messages for the model and its answers are redacted by
+// the same function. The arguments of earlier calls are in the messages too; in
+// an answer they are what the tool needs, and stay. The hooks are fail-closed:
+// one that panics must not let the original out. Their priority makes them the
+// last of their registry, after all that add something to the text.
 func Example_redaction() {
 	reg := hooks.NewRegistry()
 	last := []hooks.Option{hooks.In(reg), hooks.WithName("redaction"), hooks.WithFailClosed(), hooks.WithPriority(-100)}
@@ -270,8 +282,18 @@ func Example_redaction() {
 		call.EditText(redact) // parts that aren't text stay, with the rest of them
 		return nil
 	}, last...)
+	hooks.On(hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+		m.EditText(redact) // of all messages; the loop keeps its own
+		for i := range m.Messages {
+			for j := range m.Messages[i].ToolCalls {
+				request := &m.Messages[i].ToolCalls[j]
+				request.Arguments = redactArguments(request.Arguments)
+			}
+		}
+		return nil
+	}, last...)
 	hooks.On(hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
-		m.Response = redact(m.Response)
+		m.EditResponse(redact) // with its parts, such as reasoning
 		return nil
 	}, last...)
 
@@ -289,8 +311,13 @@ order 4111 1111 1111 1112, card 4111 1111 1111 1111, owner ana@example.com`
 	}
 	fmt.Println(call.Result)
 
-	m := &hooks.ModelCall{}
+	m := &hooks.ModelCall{Messages: []hooks.Message{
+		{Role: "user", Content: "I am ana@example.com."},
+		{Role: "assistant", ToolCalls: []hooks.ToolRequest{{ID: "1", Name: "log_in", Arguments: `{"password":"hunter2"}`}}},
+		{Role: "tool", ToolCallID: "1", Content: call.Result},
+	}}
 	err = hooks.RunModel(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+		fmt.Println(m.Messages[0].Content, m.Messages[1].ToolCalls[0].Arguments)
 		m.Response = "CPF 529.982.247-25 is registered, 529.982.247-26 is not. Use api_keyboard=qwerty."
 		return nil
 	})
@@ -303,5 +330,6 @@ order 4111 1111 1111 1112, card 4111 1111 1111 1111, owner ana@example.com`
 	// {"api_key": "[REDACTED]", "tokenizer": "fast", "next_page_token": "p2"}
 	// Authorization: Bearer [REDACTED]
 	// order 4111 1111 1111 1112, card [CARD], owner [EMAIL]
+	// I am [EMAIL]. {"password":"[REDACTED]"}
 	// CPF [CPF] is registered, 529.982.247-26 is not. Use api_keyboard=qwerty.
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/loophooks/hooks"
@@ -40,9 +41,9 @@ func ExampleOn() {
 
 func ExampleAbort() {
 	r := hooks.NewRegistry()
-	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return hooks.Abort("deleting is for people; move the file to the bin instead")
-	}, hooks.In(r), hooks.WithTools("delete_*"), hooks.AsGuard())
+	}, hooks.In(r), hooks.WithTools("delete_*"))
 
 	call := runTool(hooks.WithScope(context.Background(), r), "delete_file")
 	fmt.Println(call.Result)
@@ -52,24 +53,40 @@ func ExampleAbort() {
 	// false true
 }
 
-// StopRun stops more than one call.
-func ExampleHookAborted() {
+// AbortRun stops more than one call.
+func ExampleAbortRun() {
 	r := hooks.NewRegistry()
-	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
-		return &hooks.HookAborted{Reason: "the budget is spent", Source: "budget", StopRun: true}
-	}, hooks.In(r), hooks.AsGuard())
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		return hooks.AbortRun("the budget is spent")
+	}, hooks.In(r), hooks.WithName("budget"))
 
 	runTool(hooks.WithScope(context.Background(), r), "web_search")
 	// Output:
 	// the run stops: hooks: pre_tool_call aborted by budget: the budget is spent
 }
 
-// What went wrong in a guard stays out of what the model reads.
-func ExampleAsGuard() {
+// The model reads the message in place of the standard text with the reason.
+func ExampleHookAborted() {
 	r := hooks.NewRegistry()
-	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+		return &hooks.HookAborted{Reason: "no approval", Message: "First class needs approval. Book tourist instead."}
+	}, hooks.In(r), hooks.WithName("travel policy"))
+
+	call := runTool(hooks.WithScope(context.Background(), r), "book_ticket")
+	fmt.Println(call.Result)
+	fmt.Println("for the log:", call.Blocked)
+	// Output:
+	// First class needs approval. Book tourist instead.
+	// for the log: hooks: pre_tool_call aborted by travel policy: no approval
+}
+
+// A guard decides after all hooks, and refuses if it fails. What went wrong in
+// it stays out of what the model reads.
+func ExampleGuard() {
+	r := hooks.NewRegistry()
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return errors.New("policy server: bad password hunter2")
-	}, hooks.In(r), hooks.AsGuard(), hooks.WithName("policy"))
+	}, hooks.In(r), hooks.WithName("policy"))
 
 	call := runTool(hooks.WithScope(context.Background(), r), "web_search")
 	fmt.Println(call.Result)
@@ -77,6 +94,99 @@ func ExampleAsGuard() {
 	// Output:
 	// Tool execution blocked by hook. Tool: web_search. Reason: policy failed
 	// for the log: policy server: bad password hunter2
+}
+
+// A watch sees what is used in the end, whatever was registered later.
+func ExampleWatch() {
+	r := hooks.NewRegistry()
+	hooks.Watch(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall, err error) {
+		fmt.Println("audit:", call.Name, call.Result)
+		fmt.Println("audit:", err)
+	}, hooks.In(r))
+	hooks.Guard(hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error {
+		return hooks.Abort("it holds a secret")
+	}, hooks.In(r), hooks.WithName("secrets"))
+
+	runTool(hooks.WithScope(context.Background(), r), "read_file")
+	// Output:
+	// audit: read_file Tool result withheld by hook. Tool: read_file. Reason: it holds a secret
+	// audit: hooks: post_tool_call aborted by secrets: it holds a secret
+}
+
+// Each run has a counter of its own, which needs no clearing.
+func ExampleRunVar() {
+	var calls hooks.RunVar[atomic.Int32]
+	r := hooks.NewRegistry()
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+		n, ok := calls.Root(ctx) // with its sub-agents; Of counts for each execution alone
+		if !ok || n.Add(1) > 2 {
+			return hooks.Abort("two calls are enough for one run")
+		}
+		return nil
+	}, hooks.In(r))
+
+	ctx := hooks.WithScope(context.Background(), r)
+	for range 2 {
+		_ = hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+			for range 3 {
+				fmt.Print(runTool(ctx, "web_search").Ran(), " ")
+			}
+			return nil
+		})
+	}
+	// Output:
+	// true true false true true false
+}
+
+// An amount is read as a number however the model has written it, and what
+// can't be read is refused.
+func ExampleToolCall_NumberArg() {
+	r := hooks.NewRegistry()
+	hooks.Guard(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		amount, err := call.NumberArg("amount")
+		if err != nil {
+			return err
+		}
+		if amount > 100 {
+			return hooks.Abort("at most 100")
+		}
+		return nil
+	}, hooks.In(r), hooks.WithTools("pay"), hooks.WithName("limit"))
+
+	ctx := hooks.WithScope(context.Background(), r)
+	for _, arguments := range []string{`{"amount":80}`, `{"amount":5000.00000000000000001}`, `{"amount":"80"}`, ``} {
+		call := &hooks.ToolCall{Name: "pay"}
+		_ = call.SetArguments(arguments)
+		_ = hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return nil })
+		fmt.Printf("%t %q\n", call.Ran(), call.Blocked.PublicText())
+	}
+	// Output:
+	// true ""
+	// false "limit failed"
+	// false "limit failed"
+	// false "limit failed"
+}
+
+// Several registrations are removed as one.
+func ExampleJoin() {
+	r := hooks.NewRegistry()
+	policies := hooks.Join(
+		hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { return nil }, hooks.In(r)),
+		hooks.Watch(hooks.PostToolCall, func(context.Context, *hooks.ToolCall, error) {}, hooks.In(r)),
+	)
+	fmt.Println(policies.Remove(), policies.Remove(), r.Hooks(hooks.PreToolCall))
+	// Output:
+	// true false []
+}
+
+func ExampleMatchTool() {
+	for _, name := range []string{"Delete File", "github/deleteFile", "ready_to_delete"} {
+		fmt.Println(hooks.MatchTool("delete_*", name), hooks.MatchTool("github*", name))
+	}
+	// Output:
+	// true false
+	// false true
+	// false false
 }
 
 // A redaction that breaks must not let the secret pass.
@@ -93,10 +203,10 @@ func ExampleWithFailClosed() {
 
 func ExampleWithTimeout() {
 	r := hooks.NewRegistry()
-	hooks.On(hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
 		<-ctx.Done() // a policy server that doesn't answer
 		return ctx.Err()
-	}, hooks.In(r), hooks.AsGuard(), hooks.WithTimeout(time.Millisecond), hooks.WithName("policy"))
+	}, hooks.In(r), hooks.WithTimeout(time.Millisecond), hooks.WithName("policy"))
 
 	fmt.Println(runTool(hooks.WithScope(context.Background(), r), "web_search").Result)
 	// Output:
@@ -172,7 +282,7 @@ func ExampleRegistration_Remove() {
 func ExampleRegistry_String() {
 	r := hooks.NewRegistry()
 	tool := func(context.Context, *hooks.ToolCall) error { return nil }
-	hooks.On(hooks.PreToolCall, tool, hooks.In(r), hooks.WithName("no deletes"), hooks.WithTools("delete_*"), hooks.AsGuard())
+	hooks.Guard(hooks.PreToolCall, tool, hooks.In(r), hooks.WithName("no deletes"), hooks.WithTools("delete_*"))
 	hooks.On(hooks.PreToolCall, tool, hooks.In(r), hooks.WithName("defaults"), hooks.WithAgents("Researcher"))
 	fmt.Print(r)
 	// Output:
@@ -218,9 +328,8 @@ func ExampleDefine() {
 // Run gives a framework's own points the guarantees of the seams.
 func ExampleRun() {
 	r := hooks.NewRegistry()
-	hooks.On(postSearch, func(_ context.Context, s *Search) error {
+	hooks.Watch(postSearch, func(_ context.Context, s *Search, _ error) {
 		fmt.Println("searched for", s.Query, "and failed:", s.Err)
-		return nil
 	}, hooks.In(r))
 
 	ctx := hooks.WithScope(context.Background(), r)
@@ -233,36 +342,38 @@ func ExampleRun() {
 	// index is down
 }
 
-// In middleware, which can't hand over its body.
+// In middleware, which can't hand over its body. The end comes after a panic
+// too.
 func ExampleBeginTool() {
-	handle := func(ctx context.Context, name string, next func(context.Context) (string, error)) (string, error) {
-		call := &hooks.ToolCall{Name: name}
+	handle := func(ctx context.Context, call *hooks.ToolCall, next func(context.Context) (string, error)) (err error) {
 		ctx, end, err := hooks.BeginTool(ctx, call)
 		if err != nil {
-			return "", err
+			return err
 		}
+		defer hooks.End(end, &err)
 		if call.ShouldRun() {
 			call.Result, err = next(ctx)
 		}
-		if err = end(err); err != nil {
-			return "", err
-		}
-		return call.Result, nil
+		return err
 	}
-	text, err := handle(context.Background(), "clock", func(context.Context) (string, error) { return "noon", nil })
-	fmt.Println(text, err)
+	call := &hooks.ToolCall{Name: "clock"}
+	err := handle(context.Background(), call, func(context.Context) (string, error) { return "noon", nil })
+	fmt.Println(call.Result, err)
 	// Output:
 	// noon <nil>
 }
 
 func ExampleRunTools() {
-	calls := []*hooks.ToolCall{{Name: "find_trains"}, {Name: "find_hotels"}}
+	calls := []*hooks.ToolCall{{Name: "find_trains"}, {Name: "find_hotels"}, {Name: "make_coffee"}}
 	err := hooks.RunTools(context.Background(), calls, 4, func(_ context.Context, call *hooks.ToolCall) error {
-		if call.Name == "find_hotels" {
+		switch call.Name {
+		case "find_trains":
+			call.Result = "two trains"
+			return nil
+		case "find_hotels":
 			return errors.New("no hotels in July")
 		}
-		call.Result = "two trains"
-		return nil
+		return hooks.ErrNoTool
 	})
 	for _, call := range calls {
 		fmt.Println(call.Name, call.IsError(), call.Result)
@@ -271,6 +382,7 @@ func ExampleRunTools() {
 	// Output:
 	// find_trains false two trains
 	// find_hotels true no hotels in July
+	// make_coffee true There is no tool make_coffee.
 	// <nil>
 }
 
@@ -280,9 +392,8 @@ func ExampleRunExecution() {
 		x.Output = fmt.Sprint(x.Output, "!")
 		return nil
 	}, hooks.In(r))
-	hooks.On(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error {
+	hooks.Watch(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution, _ error) {
 		fmt.Println(x.RunID, x.Status)
-		return nil
 	}, hooks.In(r))
 
 	x := &hooks.Execution{Caller: hooks.Caller{RunID: "run 1", AgentRole: "Planner"}}
@@ -346,8 +457,8 @@ func ExampleRegistry_Observe() {
 		call.Result = "***"
 		return nil
 	}, hooks.In(r), hooks.WithName("redact"))
-	hooks.On(hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error { return nil },
-		hooks.In(r), hooks.WithName("check"), hooks.AsGuard())
+	hooks.Guard(hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error { return nil },
+		hooks.In(r), hooks.WithName("check"))
 
 	runTool(hooks.WithScope(context.Background(), r), "read_file")
 	// Output:

@@ -15,7 +15,7 @@ import (
 
 // tidyQuery is a hook: it changes the query and lets everything pass.
 func tidyQuery(_ context.Context, call *hooks.ToolCall) error {
-	if query, ok := call.Input["query"].(string); ok {
+	if query, err := call.StringArg("query"); err == nil { // the guard refuses another
 		call.Input["query"] = strings.ToLower(strings.Join(strings.Fields(query), " "))
 	}
 	return nil
@@ -25,8 +25,8 @@ func tidyQuery(_ context.Context, call *hooks.ToolCall) error {
 // tool will get. A length that is taken before the spaces are cut off lets a
 // blank query pass, and one in bytes takes two Korean letters for six.
 func checkQuery(_ context.Context, call *hooks.ToolCall) error {
-	query, ok := call.Input["query"].(string)
-	if n := utf8.RuneCountInString(query); !ok || n < 2 || n > 200 {
+	query, err := call.StringArg("query")
+	if n := utf8.RuneCountInString(query); err != nil || n < 2 || n > 200 {
 		return hooks.Abort("query must be a text of 2 to 200 characters")
 	}
 	return nil
@@ -35,7 +35,7 @@ func checkQuery(_ context.Context, call *hooks.ToolCall) error {
 // tidyPath is a hook: it puts the clean form of the path, if it has one, into
 // the input, so that the tool opens the very path that the guard has checked.
 func tidyPath(_ context.Context, call *hooks.ToolCall) error {
-	if p, ok := call.Input["path"].(string); ok {
+	if p, err := call.StringArg("path"); err == nil {
 		if clean, err := cleanPath(p); err == nil {
 			call.Input["path"] = clean
 		}
@@ -45,8 +45,8 @@ func tidyPath(_ context.Context, call *hooks.ToolCall) error {
 
 // checkPath is a guard: only a path in its clean form passes.
 func checkPath(_ context.Context, call *hooks.ToolCall) error {
-	p, ok := call.Input["path"].(string)
-	if !ok {
+	p, err := call.StringArg("path")
+	if err != nil {
 		return hooks.Abort("path must be a text")
 	}
 	switch clean, err := cleanPath(p); {
@@ -93,15 +93,15 @@ func cleanPath(p string) (string, error) {
 }
 
 // Inputs are cleaned by hooks and then checked by guards, which run last and
-// are fail-closed: a check that panics on an unexpected type refuses the call.
+// are fail-closed: a check that fails refuses the call.
 func Example_validation() {
 	reg := hooks.NewRegistry()
 	search := hooks.WithTools("web_search")
 	hooks.On(hooks.PreToolCall, tidyQuery, hooks.In(reg), search)
-	hooks.On(hooks.PreToolCall, checkQuery, hooks.In(reg), search, hooks.AsGuard(), hooks.WithName("query-check"))
+	hooks.Guard(hooks.PreToolCall, checkQuery, hooks.In(reg), search, hooks.WithName("query-check"))
 	files := hooks.WithTools("read_file", "write_file")
 	hooks.On(hooks.PreToolCall, tidyPath, hooks.In(reg), files)
-	hooks.On(hooks.PreToolCall, checkPath, hooks.In(reg), files, hooks.AsGuard(), hooks.WithName("path-check"))
+	hooks.Guard(hooks.PreToolCall, checkPath, hooks.In(reg), files, hooks.WithName("path-check"))
 
 	ctx := hooks.WithScope(context.Background(), reg)
 	try := func(tool, key string, value any) {

@@ -2,6 +2,7 @@ package hooks_test
 
 import (
 	"context"
+	"errors"
 	"path"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRecipeCleanPath(t *testing.T) {
+func TestRecipe_cleanPath(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		path, want string // want is "" for a path that is refused
@@ -71,7 +72,7 @@ func TestRecipeCleanPath(t *testing.T) {
 	}
 }
 
-func FuzzRecipeCleanPath(f *testing.F) {
+func FuzzRecipe_cleanPath(f *testing.F) {
 	for _, p := range []string{"a/b", `a\..\..\b`, "/x", "C:x", "..", "a/./b/", ". /..", "\x00"} {
 		f.Add(p)
 	}
@@ -91,7 +92,7 @@ func FuzzRecipeCleanPath(f *testing.F) {
 	})
 }
 
-func TestRecipeRedact(t *testing.T) {
+func TestRecipe_redact(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
 		{"assignment", "api_key=k1 next", "api_key=[REDACTED] next"},
@@ -164,7 +165,7 @@ func TestRecipeRedact(t *testing.T) {
 	}
 }
 
-func FuzzRecipeRedactTwiceIsOnce(f *testing.F) {
+func FuzzRecipe_redactTwice(f *testing.F) {
 	for _, s := range []string{
 		`{"token": "a\"b", 'api_key': \"x\"}`, "Authorization: Bearer abc", "sk-aaaaaaaaaaaaaaaaaaaaaaaa",
 		"a@b.cd@e.fg", "2 4111 1111 1111 1111 12", "529.982.247-25", "password=[REDACTED]x token=token=1",
@@ -177,7 +178,7 @@ func FuzzRecipeRedactTwiceIsOnce(f *testing.F) {
 	})
 }
 
-func TestRecipeTrimHistoryKeepsCallsAndResultsTogether(t *testing.T) {
+func TestRecipe_trimHistory(t *testing.T) {
 	t.Parallel()
 	call := func(content string, ids ...string) hooks.Message {
 		m := hooks.Message{Role: "assistant", Content: content}
@@ -231,7 +232,7 @@ func TestRecipeTrimHistoryKeepsCallsAndResultsTogether(t *testing.T) {
 	require.Less(t, len(trimHistory(history, total-1, countTokens)), len(history))
 }
 
-func TestRecipeVisible(t *testing.T) {
+func TestRecipe_visible(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"a":"날씨 <b>"}`:   `{"a":"날씨 <b>"}`,
@@ -242,14 +243,14 @@ func TestRecipeVisible(t *testing.T) {
 	}
 }
 
-func TestRecipeApprovalTakesOnlyListedAnswersForYes(t *testing.T) {
+func TestRecipe_approvalAnswers(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]bool{
 		"yes": true, "Y": true, "sim": true, "네": true, " yes \r\n": true,
 		"": false, "n": false, "no": false, "yep": false, "yes please": false, "não": false, "y\x00": false,
 	} {
 		reg := hooks.NewRegistry()
-		hooks.On(hooks.PreToolCall, approve, hooks.In(reg), hooks.AsGuard())
+		hooks.Guard(hooks.PreToolCall, approve, hooks.In(reg))
 		ctx := hooks.WithHumanInput(hooks.WithScope(t.Context(), reg), hooks.NewConsole(strings.NewReader(answer+"\n"), t.Output()))
 		call := &hooks.ToolCall{Name: "send_email"}
 		require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return nil }))
@@ -257,7 +258,7 @@ func TestRecipeApprovalTakesOnlyListedAnswersForYes(t *testing.T) {
 	}
 }
 
-func TestRecipeCacheKeyTellsCallsApart(t *testing.T) {
+func TestRecipe_cacheKey(t *testing.T) {
 	t.Parallel()
 	message := func(m hooks.Message) hooks.ModelCall { return hooks.ModelCall{Messages: []hooks.Message{m}} }
 	calls := []hooks.ModelCall{
@@ -285,12 +286,12 @@ func TestRecipeCacheKeyTellsCallsApart(t *testing.T) {
 	assert.False(t, ok)
 }
 
-func TestRecipeCacheKeepsOnlyAnswers(t *testing.T) {
+func TestRecipe_cacheKeepsOnlyAnswers(t *testing.T) {
 	t.Parallel()
 	cache := &answerCache{max: 2, answers: make(map[cacheKey]string)}
 	ctx, reg := newRun(t)
 	hooks.On(hooks.PreModelCall, cache.look, hooks.In(reg))
-	hooks.On(hooks.PostModelCall, cache.store, hooks.In(reg))
+	hooks.Watch(hooks.PostModelCall, cache.store, hooks.In(reg))
 	asked := 0
 	ask := func(model string, requests ...hooks.ToolRequest) string {
 		m := &hooks.ModelCall{Model: model}
@@ -323,4 +324,60 @@ func TestRecipeCacheKeepsOnlyAnswers(t *testing.T) {
 	assert.Equal(t, 6, asked)
 	ask("c")
 	assert.Len(t, cache.answers, 2)
+
+	clear(cache.answers)
+	asked = 0
+	hooks.Guard(hooks.PostModelCall, func(context.Context, *hooks.ModelCall) error { return hooks.Abort("no") }, hooks.In(reg))
+	for range 2 {
+		m := &hooks.ModelCall{Model: "withheld"}
+		err := hooks.RunModel(ctx, m, func(context.Context, *hooks.ModelCall) error {
+			asked++
+			return nil
+		})
+		require.ErrorContains(t, err, "no")
+	}
+	assert.Equal(t, 2, asked)
+	assert.Empty(t, cache.answers, "what a guard withholds isn't kept")
+}
+
+func TestRecipe_redactArguments(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"n":1}`:                     `{"n":1}`,
+		`{"to":"ana@example.com"}`:    `{"to":"[EMAIL]"}`,
+		`{"card":4111111111111111}`:   `{"all":"[REDACTED]"}`,
+		`{"token":"abc","page":"p2"}`: `{"token":"[REDACTED]","page":"p2"}`,
+		"":                            "",
+	} {
+		assert.Equal(t, want, redactArguments(raw))
+	}
+}
+
+// A sub-agent spends from the budget of the run that it works for, and other
+// runs have their own.
+func TestRecipe_costOfSubAgents(t *testing.T) {
+	t.Parallel()
+	costs := &ledger{prices: map[string]price{"m": {in: 1}}, budget: 2}
+	ctx, reg := newRun(t)
+	hooks.Guard(hooks.PreModelCall, costs.check, hooks.In(reg))
+	hooks.Watch(hooks.PostModelCall, costs.charge, hooks.In(reg))
+	call := func(ctx context.Context) error {
+		return hooks.RunModel(ctx, &hooks.ModelCall{Model: "m"}, func(_ context.Context, m *hooks.ModelCall) error {
+			m.Usage.In = 1
+			return nil
+		})
+	}
+	run := func(ctx context.Context, body func(context.Context) error) error {
+		return hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error { return body(ctx) })
+	}
+	for range 2 {
+		var third error
+		require.NoError(t, run(ctx, func(ctx context.Context) error {
+			err := errors.Join(call(ctx), run(ctx, call))
+			third = run(ctx, call)
+			return err
+		}))
+		require.ErrorContains(t, third, "the budget of the run is used up")
+	}
+	require.ErrorContains(t, call(ctx), "no run")
 }
