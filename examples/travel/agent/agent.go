@@ -6,7 +6,6 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 
@@ -88,7 +87,7 @@ func (a *Agent) Run(ctx context.Context, prompt string) (Result, error) {
 		return Result{}, err
 	}
 	x := &hooks.Execution{
-		Caller: hooks.Caller{RunID: rand.Text(), AgentRole: a.Role, Agent: a},
+		Caller: hooks.Caller{AgentRole: a.Role, Agent: a}, // RunExecution gives it a RunID
 		Inputs: map[string]any{InputPrompt: prompt},
 	}
 	err = hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {

@@ -29,7 +29,8 @@ func (r *run) callTools(ctx context.Context, n int, requests []hooks.ToolRequest
 		tool := found[call]
 		switch {
 		case tool == nil:
-			return fmt.Errorf("there is no tool %q; the tools are: %s", call.Name, strings.Join(offered, ", "))
+			call.Result = fmt.Sprintf("there is no tool %q; the tools are: %s", call.Name, strings.Join(offered, ", "))
+			return hooks.ErrNoTool
 		case call.Name != tool.Name || call.Tool != any(tool):
 			return fmt.Errorf("the call of %s isn't made: a hook made it a call of another tool", tool.Name)
 		}

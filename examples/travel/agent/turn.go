@@ -96,9 +96,9 @@ func (r *run) callModel(ctx context.Context, n int) (hooks.Message, []string, er
 }
 
 // tidy gives each call of turn n an id of its own, since results are told apart
-// by it and some servers send none or the same one twice, and arguments to those
-// for which the model wrote nothing at all, as some do for a tool without
-// parameters.
+// by it and some servers send none or the same one twice. Blank arguments, which
+// some models write for a tool without parameters, become those that they mean:
+// they stay in the history, and some servers refuse one that isn't JSON.
 func tidy(calls []hooks.ToolRequest, n int) []hooks.ToolRequest {
 	calls = slices.Clone(calls)
 	seen := make(map[string]bool, len(calls))

@@ -13,7 +13,7 @@ import (
 // It is a guard, so that the person is asked about what will really be booked,
 // and the last of them: nobody is asked to approve what is refused anyway.
 func Approval(r *hooks.Registry) {
-	hooks.On(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
 		if call.Tool == nil || call.ArgumentsError() != nil {
 			return nil // there is nothing to approve: it won't run
 		}
@@ -34,5 +34,5 @@ func Approval(r *hooks.Registry) {
 			return nil
 		}
 		return hooks.Abort("the traveller didn't approve this booking; book nothing and say so")
-	}, hooks.In(r), hooks.AsGuard(), hooks.WithPriority(-100), hooks.WithTools("book_ticket"), hooks.WithName("ask before booking"))
+	}, hooks.In(r), hooks.WithPriority(-100), hooks.WithTools("book_ticket"), hooks.WithName("ask before booking"))
 }

@@ -10,13 +10,21 @@ import (
 
 // TurnBudget stops a run that takes more than limit turns, those of sub-agents
 // included: turns cost money. It is a guard, because a budget that fails open
-// is none. The count belongs to r, so r must belong to one run.
+// is none, and a turn outside of a run is refused. Each run has a count of its
+// own, whatever shares r.
 func TurnBudget(r *hooks.Registry, limit int) {
-	var turns atomic.Int64
-	hooks.On(hooks.PreStep, func(_ context.Context, step *hooks.Step) error {
-		if step.Kind == hooks.StepTurn && turns.Add(1) > int64(limit) {
+	turns := new(hooks.RunVar[atomic.Int64])
+	hooks.Guard(hooks.PreStep, func(ctx context.Context, step *hooks.Step) error {
+		if step.Kind != hooks.StepTurn {
+			return nil
+		}
+		n, ok := turns.Root(ctx)
+		if !ok {
+			return hooks.Abort("the turn belongs to no run that it could be counted for")
+		}
+		if n.Add(1) > int64(limit) {
 			return hooks.Abort(fmt.Sprintf("the budget of %d turns is used up", limit))
 		}
 		return nil
-	}, hooks.In(r), hooks.AsGuard(), hooks.WithName("turn budget"))
+	}, hooks.In(r), hooks.WithName("turn budget"))
 }

@@ -27,13 +27,14 @@ func Documents(r *hooks.Registry) {
 		return nil
 	}, opts...)
 	hooks.On(hooks.PreModelCall, func(_ context.Context, call *hooks.ModelCall) error {
+		call.EditText(HideDocuments)
 		for i := range call.Messages {
-			redact(&call.Messages[i])
+			hideInRequests(call.Messages[i].ToolCalls)
 		}
 		return nil
 	}, opts...)
 	hooks.On(hooks.PostModelCall, func(_ context.Context, call *hooks.ModelCall) error {
-		call.Response = HideDocuments(call.Response)
+		call.EditResponse(HideDocuments)
 		return nil
 	}, opts...)
 	hooks.On(hooks.Output, func(_ context.Context, x *hooks.Execution) error {
@@ -45,15 +46,15 @@ func Documents(r *hooks.Registry) {
 		return nil
 	}, opts...)
 
-	guard := []hooks.Option{hooks.In(r), hooks.AsGuard(), hooks.WithName("no document numbers")}
+	guard := []hooks.Option{hooks.In(r), hooks.WithName("no document numbers")}
 
-	hooks.On(hooks.PreModelCall, func(_ context.Context, call *hooks.ModelCall) error {
+	hooks.Guard(hooks.PreModelCall, func(_ context.Context, call *hooks.ModelCall) error {
 		if slices.ContainsFunc(call.Messages, messageHoldsDocument) {
 			return hooks.Abort("a document number was about to be sent to the model")
 		}
 		return nil
 	}, guard...)
-	hooks.On(hooks.Output, func(_ context.Context, x *hooks.Execution) error {
+	hooks.Guard(hooks.Output, func(_ context.Context, x *hooks.Execution) error {
 		if text, ok := x.Output.(string); !ok || holdsDocument(text) {
 			return hooks.Abort("a document number was about to be shown")
 		}
@@ -61,13 +62,11 @@ func Documents(r *hooks.Registry) {
 	}, guard...)
 }
 
-func redact(m *hooks.Message) {
-	m.EditText(HideDocuments)
-	for i, c := range m.ToolCalls {
-		if args := HideInJSON(c.Arguments); args != c.Arguments {
-			m.ToolCalls = slices.Clone(m.ToolCalls) // the history shares it
-			m.ToolCalls[i].Arguments = args
-		}
+// hideInRequests edits the arguments of the calls that a message asks for, which
+// are no text of it. A model call has copies of them.
+func hideInRequests(calls []hooks.ToolRequest) {
+	for i := range calls {
+		calls[i].Arguments = HideInJSON(calls[i].Arguments)
 	}
 }
 

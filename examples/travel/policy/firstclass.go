@@ -17,8 +17,8 @@ import (
 // booked. The reason says what to do instead. The model reads it, and one that
 // reads a bare "denied" makes the same call again.
 func FirstClass(r *hooks.Registry, approved bool) {
-	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
-		class, err := stringArg(call, "seat_class")
+	hooks.Guard(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		class, err := call.StringArg("seat_class")
 		switch {
 		// Asking for "first" would let "First" or a new class through.
 		case approved || err == nil && class == "tourist":
@@ -27,5 +27,5 @@ func FirstClass(r *hooks.Registry, approved bool) {
 			return hooks.Abort(`seat_class is missing or isn't text; give train and seat_class as one JSON object, with "tourist"`)
 		}
 		return hooks.Abort("any class but tourist needs a manager's approval; book tourist instead")
-	}, hooks.In(r), hooks.AsGuard(), hooks.WithTools("book_ticket"), hooks.WithName("no first class"))
+	}, hooks.In(r), hooks.WithTools("book_ticket"), hooks.WithName("no first class"))
 }

@@ -192,17 +192,24 @@ func TestTodayIsAddedToEveryCallAndNeverPilesUp(t *testing.T) {
 func TestTurnBudgetStopsTheRunThatOverspends(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, func(r *hooks.Registry) { policy.TurnBudget(r, 2) })
-	other, _ := under(t, func(r *hooks.Registry) { policy.TurnBudget(r, 2) })
 	step := func(ctx context.Context, kind hooks.StepKind) error {
 		return hooks.RunStep(ctx, &hooks.Step{Kind: kind}, func(context.Context, *hooks.Step) error { return nil })
 	}
-	require.NoError(t, step(ctx, hooks.StepTurn))
+	run := func(ctx context.Context, body func(context.Context) error) error {
+		return hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error { return body(ctx) })
+	}
+	for range 2 { // each run has its own
+		err := run(ctx, func(ctx context.Context) error {
+			require.NoError(t, step(ctx, hooks.StepTurn))
+			require.NoError(t, step(ctx, hooks.StepTask))
+			require.NoError(t, run(ctx, func(ctx context.Context) error { return step(ctx, hooks.StepTurn) }), "a sub-agent's")
+			return step(ctx, hooks.StepTurn)
+		})
+		requireAbort(t, err, "turn budget")
+		require.ErrorContains(t, err, "the budget of 2 turns is used up")
+	}
+	requireAbort(t, step(ctx, hooks.StepTurn), "turn budget")
 	require.NoError(t, step(ctx, hooks.StepTask))
-	require.NoError(t, step(ctx, hooks.StepTurn))
-	err := step(ctx, hooks.StepTurn)
-	requireAbort(t, err, "turn budget")
-	require.ErrorContains(t, err, "the budget of 2 turns is used up")
-	require.NoError(t, step(other, hooks.StepTurn), "each run has its own")
 }
 
 // person answers every question alike and keeps what was asked.
