@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -20,7 +19,7 @@ func adapt(s hookstest.Setup) *Loop {
 	}
 	l.Tool = func(ctx context.Context, t *hooks.ToolCall) (err error) {
 		if run[t.Name] == nil {
-			return fmt.Errorf("there is no tool %s", t.Name)
+			return hooks.ErrNoTool
 		}
 		t.Result, err = run[t.Name](ctx, t.Input)
 		return err
@@ -33,7 +32,7 @@ func adapt(s hookstest.Setup) *Loop {
 	return l
 }
 
-func TestLoopKeepsTheRulesOfHooks(t *testing.T) {
+func TestLoop_rulesOfHooks(t *testing.T) {
 	t.Parallel()
 	hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop { return adapt(s).Run },
 		hookstest.MarksErrors(func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") }),

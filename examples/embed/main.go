@@ -2,8 +2,10 @@
 // and one of its own, for a framework author who calls Dispatch by hand. The
 // loop is in loop.go, the rules that it owes its hooks are in rules.go (what
 // happens after a refusal, a failure, a panic and a cancel), and its own point
-// is in points.go. The seams of package hooks do what rules.go does, and more:
-// prefer them where the loop can be written around them.
+// is in points.go. The seams of package hooks do what rules.go does, and more
+// (with Dispatch alone, ToolCall.Ran is always false): prefer them where the loop
+// can be written around them. For the run itself this loop has
+// one, too.
 package main
 
 import (
@@ -47,9 +49,9 @@ func run(ctx context.Context, stdout, stderr io.Writer) int {
 func answer(ctx context.Context, stdout io.Writer) (string, error) {
 	r := hooks.NewRegistry()
 	hooks.On(Retrieve, hideDoorCodes, hooks.WithName("hide door codes"), hooks.In(r))
-	hooks.On(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
 		return hooks.Abort("mail is sent by people; write the text instead")
-	}, hooks.WithTools("send_*"), hooks.AsGuard(), hooks.WithName("no mail"), hooks.In(r))
+	}, hooks.WithTools("send_*"), hooks.WithName("no mail"), hooks.In(r))
 	var lost error
 	r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
 		_, err := fmt.Fprintf(stdout, "%-14s %-9s %s\n", ev.Point, ev.Outcome, ev.AbortReason)
@@ -68,7 +70,7 @@ func hideDoorCodes(_ context.Context, r *Retrieval) error {
 // sendMail is the only tool.
 func sendMail(_ context.Context, t *hooks.ToolCall) error {
 	if t.Name != "send_mail" {
-		return fmt.Errorf("there is no tool %s", t.Name)
+		return hooks.ErrNoTool
 	}
 	t.Result = "sent"
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,7 +14,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestUnregisteredPointAllocatesNothing(t *testing.T) {
+func TestRetrieve_allocatesNothingUnused(t *testing.T) {
 	ctx := t.Context()
 	require.False(t, hooks.Enabled(ctx, Retrieve))
 	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = retrieve(ctx, "hours") }))
@@ -65,7 +66,7 @@ func TestRun_interrupted(t *testing.T) {
 	}
 }
 
-func TestOwnPointChangesWhatIsFound(t *testing.T) {
+func TestRetrieve_hooksChangeWhatIsFound(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	hooks.On(Retrieve, hideDoorCodes, hooks.In(r))
@@ -113,7 +114,7 @@ func testLoop(toolErr error) *Loop {
 	}}
 }
 
-func TestAllTenPointsFireInOrder(t *testing.T) {
+func TestLoop_tenPointsInOrder(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	var fired []hooks.InterceptionPoint
@@ -132,7 +133,43 @@ func TestAllTenPointsFireInOrder(t *testing.T) {
 	}, fired)
 }
 
-func TestAbortStopsTheRunOrTheCall(t *testing.T) {
+// Hooks at every point, the loop's own too, are told of one and the same run, and
+// find its variables.
+func TestLoop_runOfEachPoint(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	var seen hooks.RunVar[atomic.Int32]
+	var total int32
+	everyPoint(r, func(hooks.InterceptionPoint) error { return nil })
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+		n, ok := seen.Of(ctx)
+		if assert.True(t, ok) {
+			total = n.Add(1)
+		}
+		return nil
+	}, hooks.In(r))
+	hooks.On(Retrieve, hideDoorCodes, hooks.In(r))
+	runs := map[string]int{}
+	r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) { runs[ev.RunID]++ })
+	for n := range 2 {
+		_, err := testLoop(nil).Run(hooks.WithScope(t.Context(), r), "hello")
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, total, "each run has its own")
+		assert.Len(t, runs, n+1)
+	}
+	assert.NotContains(t, runs, "")
+}
+
+func TestLoop_unknownTool(t *testing.T) {
+	t.Parallel()
+	loop := testLoop(nil)
+	loop.Tool = func(context.Context, *hooks.ToolCall) error { return hooks.ErrNoTool }
+	answer, err := loop.Run(t.Context(), "hello")
+	require.NoError(t, err)
+	assert.Contains(t, answer, "Error: There is no tool send_mail.")
+}
+
+func TestLoop_abort(t *testing.T) {
 	t.Parallel()
 	for _, point := range []hooks.InterceptionPoint{
 		"execution_start", "input", "pre_step", "pre_model_call", "post_model_call", "post_step", "output", "execution_end",
@@ -173,14 +210,14 @@ func TestAbortStopsTheRunOrTheCall(t *testing.T) {
 	}
 }
 
-func TestFailedToolIsToldToTheModel(t *testing.T) {
+func TestLoop_failedTool(t *testing.T) {
 	t.Parallel()
 	answer, err := testLoop(errors.New("mail server down")).Run(t.Context(), "hello")
 	require.NoError(t, err)
 	assert.Contains(t, answer, "Error: mail server down")
 }
 
-func TestPanicOfTheModelEndsTheExecutionAsAFailure(t *testing.T) {
+func TestLoop_panickingModel(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	var ends []hooks.Status
@@ -196,7 +233,7 @@ func TestPanicOfTheModelEndsTheExecutionAsAFailure(t *testing.T) {
 	assert.Equal(t, []hooks.Status{hooks.StatusFailed}, ends)
 }
 
-func TestEndOfTheGoroutineStillEndsTheExecution(t *testing.T) {
+func TestLoop_exitedGoroutine(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	var fired []hooks.InterceptionPoint

@@ -30,7 +30,7 @@ func retrieve(ctx context.Context, query string) string {
 	if !hooks.Enabled(ctx, Retrieve) {
 		return found
 	}
-	r := &Retrieval{Query: query, Found: found}
+	r := &Retrieval{Caller: hooks.CallerFrom(ctx), Query: query, Found: found}
 	if err := hooks.Dispatch(ctx, Retrieve, r); err != nil {
 		return "" // what a hook doesn't allow to be known isn't known
 	}

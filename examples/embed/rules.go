@@ -104,6 +104,9 @@ func failed(t *hooks.ToolCall, err error) (stop error) {
 		return nil
 	}
 	t.Result = err.Error() // of a panic that names the type of the value alone
+	if errors.Is(err, hooks.ErrNoTool) {
+		t.Result = "There is no tool " + t.Name + "."
+	}
 	if abort, ok := errors.AsType[*hooks.HookAborted](err); ok {
 		t.Result = abort.PublicText()
 		if abort.StopRun {

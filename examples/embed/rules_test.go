@@ -12,10 +12,10 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestCancelledRunStartsNothingMore(t *testing.T) {
+func TestLoop_cancelledStartsNothingMore(t *testing.T) {
 	t.Parallel()
 	for point, after := range map[hooks.InterceptionPoint][]hooks.InterceptionPoint{
-		"execution_start": {"execution_end"},
+		"execution_start": {"input", "execution_end"},
 		"input":           {"execution_end"},
 		"pre_step":        {"post_step", "execution_end"},
 		"pre_model_call":  {"post_model_call", "post_step", "execution_end"},
@@ -58,7 +58,7 @@ func TestCancelledRunStartsNothingMore(t *testing.T) {
 	}
 }
 
-func TestAnswerOfACancelledRunStillGoesThroughOutput(t *testing.T) {
+func TestLoop_answerOfCancelledRun(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := hooks.NewRegistry()
@@ -78,7 +78,7 @@ func TestAnswerOfACancelledRunStillGoesThroughOutput(t *testing.T) {
 	assert.True(t, live)
 }
 
-func TestFirstReasonOfARefusedCallStands(t *testing.T) {
+func TestRunTool_firstReasonStands(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	for _, p := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
@@ -89,7 +89,7 @@ func TestFirstReasonOfARefusedCallStands(t *testing.T) {
 	assert.Equal(t, "no, says pre_tool_call", call.Blocked.Reason)
 }
 
-func TestModelReadsNoSourceOfAnAbortInsideATool(t *testing.T) {
+func TestRunTool_abortInsideTool(t *testing.T) {
 	t.Parallel()
 	call := &hooks.ToolCall{Name: "ask_agent"}
 	require.NoError(t, runTool(t.Context(), call, func(context.Context, *hooks.ToolCall) error {
