@@ -48,7 +48,7 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-func TestOwnHooks_inParallel(t *testing.T) {
+func TestRegistry_ownHooksInParallel(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{"one", "other"} {
 		t.Run(reason, func(t *testing.T) {

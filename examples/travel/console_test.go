@@ -12,7 +12,7 @@ import (
 	"github.com/loophooks/hooks/examples/travel/agent"
 )
 
-func TestHooksOfParallelCallsAreToldInTheSameOrderWhateverCameFirst(t *testing.T) {
+func TestConsole_orderOfParallelCalls(t *testing.T) {
 	t.Parallel()
 	rewrote := func(tool string) hooks.HookDispatchedEvent {
 		return hooks.HookDispatchedEvent{
@@ -32,7 +32,7 @@ func TestHooksOfParallelCallsAreToldInTheSameOrderWhateverCameFirst(t *testing.T
 	}
 }
 
-func TestHookThatFailedIsTold(t *testing.T) {
+func TestConsole_failedHook(t *testing.T) {
 	t.Parallel()
 	points := map[hooks.AnyPoint]string{
 		hooks.ExecutionStart: "the request", hooks.Input: "the request", hooks.PreStep: "the turn", hooks.PostStep: "the end of the turn",
@@ -52,7 +52,7 @@ func TestHookThatFailedIsTold(t *testing.T) {
 	}
 }
 
-func TestAnswerOfSeveralLinesKeepsThemAndNothingElse(t *testing.T) {
+func TestConsole_answerOfSeveralLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	c := &console{w: &out, stopped: func() bool { return false }}

@@ -16,7 +16,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-func TestFirstClassIsRefusedAndTouristIsBooked(t *testing.T) {
+func TestRun_firstClassRefused(t *testing.T) {
 	t.Parallel()
 	e := scripted(t)
 	got := travel(t.Context(), t, "", e.at("-prompt", "I am DNI 30123456. Book me the most comfortable seat to Mar del Plata on Friday.")...)
@@ -38,7 +38,7 @@ func TestFirstClassIsRefusedAndTouristIsBooked(t *testing.T) {
 	assert.Contains(t, answer, "The first class seat was refused: any class but tourist needs a manager's approval")
 }
 
-func TestOfficeHoldsOneTouristBooking(t *testing.T) {
+func TestOffice_oneTouristBooking(t *testing.T) {
 	t.Parallel()
 	o := new(office)
 	s, err := parseFlags(nil, noEnv, io.Discard)
@@ -48,7 +48,7 @@ func TestOfficeHoldsOneTouristBooking(t *testing.T) {
 	assert.Equal(t, "tourist", o.Bookings()[0].Class)
 }
 
-func TestDefaultRunTellsTheWholeStory(t *testing.T) {
+func TestRun_wholeStory(t *testing.T) {
 	t.Parallel()
 	want := `Request: Book me the most comfortable seat to Mar del Plata on Friday.
 Model:   scripted, on the embedded server
@@ -91,7 +91,7 @@ Answer
 	}
 }
 
-func TestManagersApprovalLetsFirstClassThrough(t *testing.T) {
+func TestRun_managerApproves(t *testing.T) {
 	t.Parallel()
 	got := travel(t.Context(), t, "", "-manager-approved")
 	require.Equal(t, exitOK, got.status)
@@ -99,7 +99,7 @@ func TestManagersApprovalLetsFirstClassThrough(t *testing.T) {
 	assert.Contains(t, got.out, ", 0 blocked,")
 }
 
-func TestApproveAsksBeforeABooking(t *testing.T) {
+func TestRun_asksBeforeBooking(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ stdin, answer string }{
 		"yes":           {"yes\n", "Booked: a tourist class seat"},
@@ -119,7 +119,7 @@ func TestApproveAsksBeforeABooking(t *testing.T) {
 	}
 }
 
-func TestTracePrintsOneLineForEachDispatch(t *testing.T) {
+func TestTrace_oneLineEach(t *testing.T) {
 	t.Parallel()
 	got := travel(t.Context(), t, "", "-trace")
 	require.Equal(t, exitOK, got.status)
@@ -133,14 +133,14 @@ func TestTracePrintsOneLineForEachDispatch(t *testing.T) {
 	assert.Regexp(t, `trace   pre_tool_call book_ticket aborted in [^ ]+: "no first class" aborted: any class but tourist [^\n]+\n`, got.out)
 }
 
-func TestAnswerThatHoldsADocumentNumberIsRedacted(t *testing.T) {
+func TestRun_documentInAnswer(t *testing.T) {
 	t.Parallel()
 	got := travel(t.Context(), t, "", saying(t, says("You are DNI 30.123.456, aren't you?")).at()...)
 	require.Equal(t, exitOK, got.status)
 	assert.Contains(t, got.out, "You are DNI ***, aren't you?")
 }
 
-func TestArgumentsThatHoldADocumentNumberAreNotShown(t *testing.T) {
+func TestRun_documentInArguments(t *testing.T) {
 	t.Parallel()
 	e := saying(t, asks("find_trains", `{"to":"DNI 30.123.456","date":"\u0044NI 30.123.456"}`), says("No."))
 	got := travel(t.Context(), t, "", e.at()...)
@@ -149,7 +149,7 @@ func TestArgumentsThatHoldADocumentNumberAreNotShown(t *testing.T) {
 	assert.NotContains(t, e.bodies[1], "30.123.456")
 }
 
-func TestRunsThatFailSayWhy(t *testing.T) {
+func TestRun_failuresSayWhy(t *testing.T) {
 	t.Parallel()
 	down, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestRunsThatFailSayWhy(t *testing.T) {
 	}
 }
 
-func TestWhatTheModelGetsWrongIsTheModelsToRead(t *testing.T) {
+func TestRun_modelReadsItsMistakes(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ name, args, want string }{
 		"an unknown tool":         {"rent_car", `{}`, `Error: there is no tool \"rent_car\"; the tools are: find_trains, traveller_profile, book_ticket`},
@@ -215,7 +215,7 @@ func TestWhatTheModelGetsWrongIsTheModelsToRead(t *testing.T) {
 	}
 }
 
-func TestCancelledRunIsInterrupted(t *testing.T) {
+func TestRun_cancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -247,7 +247,7 @@ func TestCancelledRunIsInterrupted(t *testing.T) {
 	}
 }
 
-func TestEnvironmentAndFlags(t *testing.T) {
+func TestFlags_andEnvironment(t *testing.T) {
 	t.Parallel()
 	e := scripted(t)
 	env := map[string]string{"OPENAI_BASE_URL": e.url, "OPENAI_MODEL": "from-env", "OPENAI_API_KEY": "sk-env"}
@@ -270,7 +270,7 @@ func TestEnvironmentAndFlags(t *testing.T) {
 	assert.NotContains(t, errOut.String(), "sk-env", "the help doesn't show the key")
 }
 
-func TestRunsLeaveNothingInTheProcess(t *testing.T) {
+func TestRun_leavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, exitOK, travel(t.Context(), t, "yes\n", "-approve").status)
 	for _, p := range []hooks.AnyPoint{hooks.PreStep, hooks.PreModelCall, hooks.PostModelCall, hooks.PreToolCall, hooks.PostToolCall, hooks.Output} {

@@ -100,7 +100,7 @@ func scope(t *testing.T) (*hooks.Registry, context.Context) {
 	return r, hooks.WithScope(t.Context(), r)
 }
 
-func TestConversationIsSentWholeAndInOrder(t *testing.T) {
+func TestAgent_conversationIsSentWhole(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks(`1 a {"x":"one"}`, `2 b {"x":"two"}`), says("done"))
 	a := &agent.Agent{Model: c, ModelName: "m", Instructions: "be brief", Tools: []agent.Tool{echo("b"), echo("a")}}
@@ -112,7 +112,7 @@ func TestConversationIsSentWholeAndInOrder(t *testing.T) {
 	assert.Equal(t, []string{"b", "a"}, m.offered(0))
 }
 
-func TestToolCallsOfOneTurnRunInParallel(t *testing.T) {
+func TestToolCalls_inParallel(t *testing.T) {
 	t.Parallel()
 	var together sync.WaitGroup
 	together.Add(2)
@@ -134,7 +134,7 @@ func TestToolCallsOfOneTurnRunInParallel(t *testing.T) {
 	assert.Equal(t, []string{"tool: met", "tool: met"}, m.lines(1)[2:])
 }
 
-func TestWhatGoesWrongWithACallIsTheModelsToRead(t *testing.T) {
+func TestToolCall_modelReadsFailures(t *testing.T) {
 	t.Parallel()
 	tools := []agent.Tool{
 		echo("fine"),
@@ -168,7 +168,7 @@ func TestWhatGoesWrongWithACallIsTheModelsToRead(t *testing.T) {
 	}
 }
 
-func TestUnknownToolFiresBothPointsWithToolNil(t *testing.T) {
+func TestToolCall_unknownTool(t *testing.T) {
 	t.Parallel()
 	c, _ := play(t, asks("1 nope {}"), says("done"))
 	r, ctx := scope(t)
@@ -187,7 +187,7 @@ func TestUnknownToolFiresBothPointsWithToolNil(t *testing.T) {
 	assert.Equal(t, []string{"pre nope", "post nope"}, fired)
 }
 
-func TestIdsAreMadeWhereTheServerSendsNoneOrTheSameTwice(t *testing.T) {
+func TestToolCall_idsAreMade(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks(` a {"x":"1"}`, `same a {"x":"2"}`, `same a {"x":"3"}`), says("done"))
 	_, err := (&agent.Agent{Model: c, Tools: []agent.Tool{echo("a")}}).Run(t.Context(), "go")
@@ -199,7 +199,7 @@ func TestIdsAreMadeWhereTheServerSendsNoneOrTheSameTwice(t *testing.T) {
 	assert.Equal(t, []string{"call_1_1", "same", "call_1_3"}, ids)
 }
 
-func TestReplyThatNeverEndsFailsAfterMaxTurns(t *testing.T) {
+func TestMaxTurns(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks("1 a {}"))
 	got, err := (&agent.Agent{Model: c, Tools: []agent.Tool{echo("a")}, MaxTurns: 3}).Run(t.Context(), "go")
@@ -210,7 +210,7 @@ func TestReplyThatNeverEndsFailsAfterMaxTurns(t *testing.T) {
 	assert.Len(t, m.requests, 3)
 }
 
-func TestToolsMustBeNamedApart(t *testing.T) {
+func TestTools_namedApart(t *testing.T) {
 	t.Parallel()
 	_, err := (&agent.Agent{Tools: []agent.Tool{echo("a"), echo("a")}}).Run(t.Context(), "go")
 	require.ErrorContains(t, err, `two tools are named "a"`)
@@ -218,7 +218,7 @@ func TestToolsMustBeNamedApart(t *testing.T) {
 	require.ErrorContains(t, err, "tool 0 has no name or no function")
 }
 
-func TestCancelledRunSaysSo(t *testing.T) {
+func TestAgent_cancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	c, m := play(t, asks("1 stop {}", "2 stop {}"), says("done"))
@@ -231,7 +231,7 @@ func TestCancelledRunSaysSo(t *testing.T) {
 	assert.Equal(t, []int{1}, turns)
 }
 
-func TestListenerIsToldInOrder(t *testing.T) {
+func TestListener_toldInOrder(t *testing.T) {
 	t.Parallel()
 	c, _ := play(t, asks("1 a {}", "2 b {}"), says("done"))
 	var told []string

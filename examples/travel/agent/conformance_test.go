@@ -40,7 +40,7 @@ func (m kitModel) Complete(ctx context.Context, req chat.Request) (chat.Reply, e
 	return answer, err
 }
 
-func TestLoopKeepsTheRulesOfHooks(t *testing.T) {
+func TestAgent_rulesOfHooks(t *testing.T) {
 	t.Parallel()
 	for name, parallel := range map[string]int{"one tool at a time": 1, "all at once": 0} {
 		t.Run(name, func(t *testing.T) {

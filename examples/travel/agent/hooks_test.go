@@ -14,7 +14,7 @@ import (
 	"github.com/loophooks/hooks/examples/travel/agent"
 )
 
-func TestPointsFireInTheOrderOfTheLoop(t *testing.T) {
+func TestAgent_pointsInOrder(t *testing.T) {
 	t.Parallel()
 	c, _ := play(t, asks("1 a {}"), says("done"))
 	r, ctx := scope(t)
@@ -46,7 +46,7 @@ func TestPointsFireInTheOrderOfTheLoop(t *testing.T) {
 	assert.Len(t, runs, 1, "every call says whose it is")
 }
 
-func TestInputAndOutputEditsAreObeyed(t *testing.T) {
+func TestAgent_inputAndOutputEdits(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, says("done"))
 	r, ctx := scope(t)
@@ -68,7 +68,7 @@ func TestInputAndOutputEditsAreObeyed(t *testing.T) {
 	assert.Equal(t, "done, checked, signed", got.Answer)
 }
 
-func TestPayloadsOfTheWrongTypeAreErrors(t *testing.T) {
+func TestAgent_payloadsOfWrongType(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*hooks.Registry){
 		`the input "prompt" is int, not text`: func(r *hooks.Registry) {
@@ -105,7 +105,7 @@ func TestPayloadsOfTheWrongTypeAreErrors(t *testing.T) {
 	}
 }
 
-func TestHistoryThatATurnHookTrimsStaysTrimmed(t *testing.T) {
+func TestHistory_trimmedStaysTrimmed(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks("1 a {}"), asks("2 a {}"), says("done"))
 	r, ctx := scope(t)
@@ -121,7 +121,7 @@ func TestHistoryThatATurnHookTrimsStaysTrimmed(t *testing.T) {
 	assert.Equal(t, []string{"user: in short: go", "assistant: [2 a{}]", "tool: a "}, m.lines(2))
 }
 
-func TestMessageEditsAreForOneCall(t *testing.T) {
+func TestMessages_editsAreForOneCall(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks("1 a {}"), says("done"))
 	r, ctx := scope(t)
@@ -136,7 +136,7 @@ func TestMessageEditsAreForOneCall(t *testing.T) {
 	assert.Equal(t, []string{"user: go!", "assistant: [1 a{}]", "tool: a ", "user: by the way"}, m.lines(1))
 }
 
-func TestModelHooksKnowHowManyCallsWereMadeBefore(t *testing.T) {
+func TestModelCall_iterations(t *testing.T) {
 	t.Parallel()
 	c, _ := play(t, asks("1 a {}"), says("done"))
 	r, ctx := scope(t)
@@ -150,7 +150,7 @@ func TestModelHooksKnowHowManyCallsWereMadeBefore(t *testing.T) {
 	assert.Equal(t, []int{0, 1}, before)
 }
 
-func TestHiddenToolIsNotOfferedAndCannotBeRun(t *testing.T) {
+func TestTools_hiddenCannotBeRun(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks("1 hidden {}", "2 a {}"), says("done"))
 	r, ctx := scope(t)
@@ -164,7 +164,7 @@ func TestHiddenToolIsNotOfferedAndCannotBeRun(t *testing.T) {
 	assert.Equal(t, []string{`tool: Error: there is no tool "hidden"; the tools are: a`, "tool: a "}, m.lines(1)[2:])
 }
 
-func TestToolCallsAfterThePostHooksAreWhatRuns(t *testing.T) {
+func TestToolCalls_asPostHooksLeftThem(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks("1 a {}", "2 b {}"), says("done"))
 	r, ctx := scope(t)
@@ -181,7 +181,7 @@ func TestToolCallsAfterThePostHooksAreWhatRuns(t *testing.T) {
 	assert.Equal(t, []string{`assistant: one is enough [9 b{"x":"edited"}]`, "tool: b edited"}, m.lines(1)[1:])
 }
 
-func TestArgumentsAndResultsThatHooksEditAreObeyed(t *testing.T) {
+func TestToolCall_editsAreObeyed(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks(`1 a {"x":"plain"}`), says("done"))
 	r, ctx := scope(t)
@@ -199,7 +199,7 @@ func TestArgumentsAndResultsThatHooksEditAreObeyed(t *testing.T) {
 	assert.Equal(t, "tool: A REPLACED, said the tool", m.lines(1)[2])
 }
 
-func TestRefusedAndAnsweredCallsDoNotRunTheTool(t *testing.T) {
+func TestToolCall_refusedOrAnswered(t *testing.T) {
 	t.Parallel()
 	var ran atomic.Int32
 	tool := func(name string) agent.Tool {
@@ -216,7 +216,7 @@ func TestRefusedAndAnsweredCallsDoNotRunTheTool(t *testing.T) {
 	assert.Equal(t, []string{"tool: Error: Tool execution blocked by hook. Tool: refused. Reason: ask first", "tool: from memory", "tool: ran"}, m.lines(1)[2:])
 }
 
-func TestStopRunEndsTheRunWithAResultForEveryCall(t *testing.T) {
+func TestStopRun_resultForEveryCall(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, asks("1 a {}", "2 a {}", "3 a {}"), says("done"))
 	r, ctx := scope(t)
@@ -236,7 +236,7 @@ func TestStopRunEndsTheRunWithAResultForEveryCall(t *testing.T) {
 	assert.NotContains(t, results, "")
 }
 
-func TestAbortsOfTheOtherPointsEndTheRun(t *testing.T) {
+func TestAgent_abortsEndTheRun(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no")
 	abort := &hooks.HookAborted{Reason: "not today", Err: no}
@@ -270,7 +270,7 @@ func TestAbortsOfTheOtherPointsEndTheRun(t *testing.T) {
 	}
 }
 
-func TestModelCallThatAHookAnswersIsNotMade(t *testing.T) {
+func TestModelCall_answered(t *testing.T) {
 	t.Parallel()
 	c, m := play(t, says("done"))
 	r, ctx := scope(t)

@@ -45,7 +45,7 @@ func text(s string) *string { return &s }
 
 var hello = chat.Request{Model: "m", Messages: []chat.Message{{Role: "user", Content: text("hello")}}}
 
-func TestRequestIsWhatTheFormatSays(t *testing.T) {
+func TestRequest_format(t *testing.T) {
 	t.Parallel()
 	var got map[string]any
 	var path, auth, kind string
@@ -77,7 +77,7 @@ func TestRequestIsWhatTheFormatSays(t *testing.T) {
 	assert.JSONEq(t, want, string(raw))
 }
 
-func TestReplyHoldsTextCallsAndUsage(t *testing.T) {
+func TestReply_textCallsUsage(t *testing.T) {
 	t.Parallel()
 	c := dial(t, answer(200, `{"choices":[{"message":{"role":"assistant","content":"let me see",
 		"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}],
@@ -133,7 +133,7 @@ func TestStatusErrors(t *testing.T) {
 	}
 }
 
-func TestExcerptOfAnErrorIsShortAndNeverHoldsTheKey(t *testing.T) {
+func TestStatusError_excerpt(t *testing.T) {
 	t.Parallel()
 	bodies := map[string]string{
 		"long text":              strings.Repeat("ñ", 100_000),
@@ -153,7 +153,7 @@ func TestExcerptOfAnErrorIsShortAndNeverHoldsTheKey(t *testing.T) {
 	}
 }
 
-func TestBodiesThatAreNoCompletion(t *testing.T) {
+func TestReply_noCompletion(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ body, want string }{
 		"malformed JSON":  {`{"choices":[`, "it isn't JSON"},
@@ -182,7 +182,7 @@ func TestBodiesThatAreNoCompletion(t *testing.T) {
 	}
 }
 
-func TestEndpointDown(t *testing.T) {
+func TestClient_endpointDown(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestEndpointDown(t *testing.T) {
 	assert.NotContains(t, err.Error(), "secret")
 }
 
-func TestConnectionThatBreaksOff(t *testing.T) {
+func TestClient_connectionBreaksOff(t *testing.T) {
 	t.Parallel()
 	c := dial(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -217,7 +217,7 @@ func TestTimeout(t *testing.T) {
 	require.ErrorContains(t, err, "no complete reply within 20ms")
 }
 
-func TestCtxIsObeyed(t *testing.T) {
+func TestClient_ctxIsObeyed(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	c := dial(t, func(w http.ResponseWriter, r *http.Request) {
@@ -245,7 +245,7 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-func TestKeyThatIsNoHeaderIsNotTold(t *testing.T) {
+func TestClient_keyIsNoHeader(t *testing.T) {
 	t.Parallel()
 	c := dial(t, answer(200, `{}`), func(cfg *chat.Config) { cfg.APIKey = "sk-secret\nmore" })
 	_, err := c.Complete(t.Context(), hello)

@@ -71,7 +71,7 @@ func says(t *testing.T, body string) (text string, calls []string, finish string
 	return r.Choices[0].Message.Content, calls, r.Choices[0].Finish
 }
 
-func TestScriptAsksForTools(t *testing.T) {
+func TestScript_asksForTools(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		body string
@@ -95,7 +95,7 @@ func TestScriptAsksForTools(t *testing.T) {
 	}
 }
 
-func TestScriptAnswersFromTheHistory(t *testing.T) {
+func TestScript_answersFromHistory(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ body, want string }{
 		"tourist booked": {body(allTools, user, askTrains, trains, askFirst, refused, askTourist, done),
@@ -122,7 +122,7 @@ func TestScriptAnswersFromTheHistory(t *testing.T) {
 	}
 }
 
-func TestBadRequestsAreRefused(t *testing.T) {
+func TestServer_badRequests(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ body, want string }{
 		"no JSON":            {`{`, "isn't a chat-completions request"},
@@ -160,7 +160,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
 }
 
-func TestServerListensOnLoopbackUntilClosed(t *testing.T) {
+func TestServer_loopbackUntilClosed(t *testing.T) {
 	t.Parallel()
 	s, err := modelserver.Start()
 	require.NoError(t, err)

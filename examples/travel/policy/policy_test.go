@@ -35,7 +35,7 @@ func book(ctx context.Context, t *testing.T, args string) (call *hooks.ToolCall,
 	return call, ran
 }
 
-func TestOnlyTouristClassIsBookedUnapproved(t *testing.T) {
+func TestFirstClass_unapproved(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, func(r *hooks.Registry) { policy.FirstClass(r, false) })
 	_, ran := book(ctx, t, `{"seat_class":"tourist"}`)
@@ -58,14 +58,14 @@ func TestOnlyTouristClassIsBookedUnapproved(t *testing.T) {
 	}
 }
 
-func TestApprovedFirstClassIsBooked(t *testing.T) {
+func TestFirstClass_approved(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, func(r *hooks.Registry) { policy.FirstClass(r, true) })
 	_, ran := book(ctx, t, `{"seat_class":"first"}`)
 	assert.True(t, ran)
 }
 
-func TestFirstClassIsDecidedAfterEveryOtherHook(t *testing.T) {
+func TestFirstClass_afterEveryOtherHook(t *testing.T) {
 	t.Parallel()
 	ctx, r := under(t, func(r *hooks.Registry) { policy.FirstClass(r, false) })
 	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
@@ -78,7 +78,7 @@ func TestFirstClassIsDecidedAfterEveryOtherHook(t *testing.T) {
 
 const secret = "30.123.456"
 
-func TestDocumentsAreHiddenAtEveryPoint(t *testing.T) {
+func TestDocuments_hiddenAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, policy.Documents)
 
@@ -96,13 +96,16 @@ func TestDocumentsAreHiddenAtEveryPoint(t *testing.T) {
 		{Role: "assistant", ToolCalls: []hooks.ToolRequest{{Name: "f", Arguments: `{"who":"\u0044NI ` + secret + `","n":["DNI 30123456",7]}`}, {Name: "f", Arguments: `no JSON, DNI ` + secret}}},
 	}
 	model := &hooks.ModelCall{Messages: history}
+	sent := 0
 	require.NoError(t, hooks.RunModel(ctx, model, func(_ context.Context, m *hooks.ModelCall) error {
+		sent++
 		assert.Equal(t, "I am DNI ***", m.Messages[0].Content)
 		assert.Equal(t, `{"n":["DNI ***",7],"who":"DNI ***"}`, m.Messages[1].ToolCalls[0].Arguments)
 		assert.Equal(t, `no JSON, DNI ***`, m.Messages[1].ToolCalls[1].Arguments)
 		m.Response = "hello DNI " + secret
 		return nil
 	}))
+	assert.Equal(t, 1, sent)
 	assert.Equal(t, "hello DNI ***", model.Response)
 	assert.Contains(t, history[1].ToolCalls[0].Arguments, secret, "the history is the loop's own")
 
@@ -114,7 +117,7 @@ func TestDocumentsAreHiddenAtEveryPoint(t *testing.T) {
 	assert.Equal(t, "booked for DNI ***", x.Output)
 }
 
-func TestDocumentThatALaterHookPutsInStopsTheCall(t *testing.T) {
+func TestDocuments_putInByLaterHook(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, policy.Documents)
 	inner := hooks.NewRegistry() // its hooks run after those of the outer scope
@@ -151,7 +154,7 @@ func requireAbort(t *testing.T, err error, source string) {
 	assert.NotContains(t, err.Error(), secret)
 }
 
-func TestOutputThatIsNoTextIsNotShown(t *testing.T) {
+func TestDocuments_outputIsNoText(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, policy.Documents)
 	err := hooks.RunExecution(ctx, &hooks.Execution{}, func(_ context.Context, x *hooks.Execution) error {
@@ -161,7 +164,7 @@ func TestOutputThatIsNoTextIsNotShown(t *testing.T) {
 	requireAbort(t, err, "hide document numbers")
 }
 
-func TestTodayIsAddedToEveryCallAndNeverPilesUp(t *testing.T) {
+func TestToday_neverPilesUp(t *testing.T) {
 	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
 	ctx, _ := under(t, func(r *hooks.Registry) { policy.Today(r, now) })
@@ -189,7 +192,7 @@ func TestTodayIsAddedToEveryCallAndNeverPilesUp(t *testing.T) {
 	}
 }
 
-func TestTurnBudgetStopsTheRunThatOverspends(t *testing.T) {
+func TestTurnBudget_overspent(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, func(r *hooks.Registry) { policy.TurnBudget(r, 2) })
 	step := func(ctx context.Context, kind hooks.StepKind) error {
@@ -224,7 +227,7 @@ func (p *person) RequestInput(_ context.Context, prompt, message string) (string
 	return p.answer, p.err
 }
 
-func TestOnlyYesApprovesABooking(t *testing.T) {
+func TestApproval_onlyYes(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]bool{"yes": true, "Y": true, "": false, "no": false, "n": false, "yess": false, "yes no": false, "ok": false} {
 		ctx, _ := under(t, policy.Approval)
@@ -239,7 +242,7 @@ func TestOnlyYesApprovesABooking(t *testing.T) {
 	}
 }
 
-func TestNobodyThereIsNoApproval(t *testing.T) {
+func TestApproval_nobodyThere(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, policy.Approval)
 	call, ran := book(hooks.WithHumanInput(ctx, &person{answer: "yes", err: errors.New("the line is dead")}), t, `{}`)
@@ -248,7 +251,7 @@ func TestNobodyThereIsNoApproval(t *testing.T) {
 	assert.NotContains(t, call.Result, "the line is dead")
 }
 
-func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
+func TestApproval_refusedAnyway(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, func(r *hooks.Registry) {
 		policy.Approval(r)
@@ -265,7 +268,7 @@ func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
 	assert.Empty(t, p.asked, "only bookings are asked about")
 }
 
-func TestForPeopleMakesOneHarmlessLine(t *testing.T) {
+func TestForPeople_oneHarmlessLine(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "a b �[2J c� DNI ***", policy.ForPeople("a\nb \x1b[2J\tc\u202e DNI "+secret))
 }
