@@ -143,7 +143,7 @@ func stateBefore(err error) string {
 // holds: of the body, or else err itself, which the dispatch returned.
 func stateAfter(failure error, answered bool, err error) string {
 	switch {
-	case isAbort(err) && (failure == nil || failure == err):
+	case isAbort(err) && (failure == nil || errors.Is(failure, err)):
 		return "withheld"
 	case failure != nil || err != nil:
 		return "failed"
@@ -159,7 +159,7 @@ func toolState(t *hooks.ToolCall, err error) string {
 	switch {
 	case t.Blocked == nil:
 		return stateAfter(t.Err, t.Answered(), err)
-	case err != nil && (err == error(t.Blocked) || err == t.Blocked.Err):
+	case err != nil && errors.Is(t.Blocked, err):
 		return "withheld" // the first refusal is the one of this point
 	}
 	return "blocked"
