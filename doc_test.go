@@ -30,7 +30,7 @@ import (
 // importing them.
 var docImports = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "slog": "log/slog",
-	"strings": "strings", "testing": "testing", "time": "time",
+	"strings": "strings", "testing": "testing", "time": "time", "atomic": "sync/atomic",
 	"hooks": "github.com/loophooks/hooks", "hookstest": "github.com/loophooks/hooks/hookstest",
 }
 
@@ -109,6 +109,136 @@ func TestReadme_firstProgramPrints(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "run", "./"+dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, says[1], strings.TrimSpace(string(out)))
+}
+
+// TestReadme_loopKeepsTheRules puts the loop that the README shows through the
+// kit. It has no steps.
+func TestReadme_loopKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	var loop string
+	for _, block := range goBlock.FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(block[1], "func Answer(") {
+			loop = goFile(block[1])
+		}
+	}
+	require.NotEmpty(t, loop)
+	dir, err := os.MkdirTemp("testdata", "readme")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "loop.go"), []byte(loop), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "loop_test.go"), []byte(readmeAdapter), 0o600))
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "./"+dir).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: TestAnswer/", "no scenario was played")
+}
+
+// readmeAdapter builds the README's loop from what the kit gives.
+const readmeAdapter = `package fragment
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/hookstest"
+)
+
+func TestAnswer(t *testing.T) {
+	marked := hookstest.MarksErrors(func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") })
+	hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop {
+		var names []string
+		tools := make(map[string]hookstest.Tool)
+		for _, tool := range s.Tools {
+			names, tools[tool.Name] = append(names, tool.Name), tool
+		}
+		return func(ctx context.Context, prompt string) (string, error) {
+			output, err := Answer(ctx, prompt, names, func(ctx context.Context, m *hooks.ModelCall) error {
+				reply, err := s.Model(ctx, hookstest.Request{Messages: m.Messages, Tools: m.Tools})
+				m.Response, m.ToolCalls = reply.Text, reply.ToolCalls
+				return err
+			}, func(ctx context.Context, t *hooks.ToolCall) (err error) {
+				tool, known := tools[t.Name]
+				if !known {
+					return hooks.ErrNoTool
+				}
+				t.Result, err = tool.Run(ctx, t.Input)
+				return err
+			})
+			text, _ := output.(string)
+			return text, err
+		}
+	}, hookstest.Without(hooks.PreStep, hooks.PostStep), marked)
+}
+`
+
+// TestReadme_benchmarksExist looks for what the commands of the README name.
+func TestReadme_benchmarksExist(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("bench_test.go")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`(?m)^func (Benchmark\w+)`).FindAllStringSubmatch(string(source), -1)
+	commands := regexp.MustCompile("-bench '?([^' ]+)'? \\.`").FindAllStringSubmatch(string(text), -1)
+	require.NotEmpty(t, commands)
+	for _, command := range commands {
+		pattern := regexp.MustCompile(command[1])
+		assert.True(t, slices.ContainsFunc(names, func(name []string) bool { return pattern.MatchString(name[1]) }),
+			"no benchmark matches %s", command[1])
+	}
+}
+
+// documentLink is a link to a file, with its place in the page left out.
+var documentLink = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+func TestDocuments_linksExist(t *testing.T) {
+	t.Parallel()
+	documents, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	links := 0
+	for _, name := range append(documents, "README.md", "CHANGELOG.md", "BENCHMARKS.md") {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		prose := goBlock.ReplaceAllString(string(text), "")
+		for _, link := range documentLink.FindAllStringSubmatch(prose, -1) {
+			_, err := os.Stat(filepath.Join(filepath.Dir(name), link[1]))
+			assert.NoError(t, err, "%s links to it", name)
+			links++
+		}
+	}
+	assert.NotZero(t, links)
+}
+
+// TestMap_namesFilesThatExist holds docs/map.md to the sources: the files that
+// it names exist and declare what it says they do, and it names every source of
+// the root.
+func TestMap_namesFilesThatExist(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("docs", "map.md"))
+	require.NoError(t, err)
+	named := make(map[string]bool)
+	var source string
+	for _, code := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(string(page), -1) {
+		if strings.HasSuffix(code[1], ".go") {
+			text, err := os.ReadFile(code[1])
+			require.NoError(t, err)
+			source, named[code[1]] = string(text), true
+			continue
+		}
+		declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type |var |const |\t)` + code[1] + `\b`)
+		assert.True(t, declared.MatchString(source), "%s isn't declared in the file named before it", code[1])
+	}
+	require.NotEmpty(t, named)
+	sources, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, file := range sources {
+		if !strings.HasSuffix(file, "_test.go") {
+			assert.True(t, named[file], "docs/map.md doesn't name %s", file)
+		}
+	}
 }
 
 var updateSurface = flag.Bool("update", false, "write the listings in testdata/api anew")
