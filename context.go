@@ -143,7 +143,7 @@ const (
 )
 
 // filled is what a seam put into the Caller of a context: the next use may be
-// on behalf of somebody else. Bits count through texts, then through objects.
+// on behalf of another caller. Bits count through texts, then through objects.
 type filled struct {
 	from   *Caller
 	fields uint16
@@ -373,7 +373,7 @@ func (v *Values) fired(was bool) {
 	}
 }
 
-// copyOf returns the values as they are, for somebody who may keep them.
+// copyOf returns the values as they are, in a map of its own.
 func (v *Values) copyOf() map[any]any {
 	if !v.touched.Load() {
 		return nil
@@ -391,7 +391,7 @@ func (v *Values) copyOf() map[any]any {
 	return all
 }
 
-// show makes v hold values that somebody else collected.
+// show makes v hold the values that copyOf returned.
 func (v *Values) show(values map[any]any) {
 	if values != nil {
 		v.kept = values
@@ -478,14 +478,14 @@ func (s *Step) payload(at side) (snap snapshot) {
 	return snap
 }
 
-// hookCopy returns a copy that somebody else may keep.
+// hookCopy returns a copy that a watch may keep.
 func (x *Execution) hookCopy() *Execution {
 	c := &Execution{Caller: x.Caller, Inputs: maps.Clone(x.Inputs), Output: shallow.Clone(x.Output), Status: x.Status, Err: x.Err}
 	c.show(x.Values.copyOf())
 	return c
 }
 
-// hookCopy returns a copy that somebody else may keep.
+// hookCopy returns a copy that a watch may keep.
 func (s *Step) hookCopy() *Step {
 	c := &Step{Caller: s.Caller, Kind: s.Kind, Name: s.Name, Input: shallow.Clone(s.Input), Output: shallow.Clone(s.Output), Err: s.Err}
 	c.show(s.Values.copyOf())

@@ -110,7 +110,7 @@ func (e *PanicError) Unwrap() error {
 }
 
 var (
-	// ErrGoexit stands for a hook or a body that ended its goroutine with
+	// ErrGoexit says that a hook or a body ended its goroutine with
 	// [runtime.Goexit], as the FailNow of a test does.
 	ErrGoexit = errors.New("hooks: the goroutine was ended by runtime.Goexit")
 

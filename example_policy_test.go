@@ -24,7 +24,7 @@ func Example_policy() {
 		}
 	}, hooks.In(reg), hooks.WithName("travel-policy"), hooks.WithTools("book_ticket"))
 
-	// A hook of somebody else's, registered later, upgrades long journeys.
+	// A hook of another package, registered later, upgrades long journeys.
 	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
 		km, err := call.NumberArg("km") // a float64 or a json.Number, as the model wrote it
 		if err != nil {

@@ -1,21 +1,22 @@
 // Package hooks lets an application step into an agent loop at fixed places.
-// A framework dispatches at the interception points of its loop; the
-// applications on it register functions there, which see what is about to
-// happen or has just happened, change it, answer it or stop it.
+// A framework dispatches at the interception points of its loop; the program
+// built on it registers functions there, which see what is about to happen or
+// has just happened, change it, answer it or stop it.
 //
-//	hooks.On(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+//	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
 //		return hooks.Abort("files are deleted by people only")
-//	}, hooks.WithTools("delete_file"), hooks.AsGuard())
+//	}, hooks.WithTools("delete_file"))
 //
-// Three kinds of functions take part, and they are kept apart:
+// Four kinds of functions take part, and they are kept apart:
 //
-//   - Hooks change. They are fail-open: one that fails or panics is logged and
-//     passed over, so that a buggy hook doesn't kill a run.
-//   - Guards ([AsGuard]) decide. They run after all hooks of a dispatch, on
-//     what will really be run or shown, and are fail-closed: one that fails
-//     stops what it guards.
-//   - Observers ([Observe]) only watch, through events that tell which hook
-//     did what.
+//   - Hooks ([On]) change. They are fail-open: one that fails or panics is
+//     logged and passed over, so that a buggy hook doesn't kill a run.
+//   - Guards ([Guard]) decide. They run after all hooks of a dispatch, on what
+//     will really be run or shown, and are fail-closed: one that fails stops
+//     what it guards.
+//   - Watches ([Watch]) look. They run last, on a copy of what came of it, also
+//     where a hook or guard stopped it.
+//   - Observers ([Observe]) tell what all of them did, through events.
 //
 // # Points
 //
@@ -31,21 +32,32 @@
 // empty values included; gives a ready answer ([ToolCall.Answer],
 // [ModelCall.Answer]); or aborts ([Abort], [HookAborted]). An abort stops the
 // chain; edits made before it stay. At the tool points it stops that call
-// alone, and the model reads why, unless it has StopRun.
+// alone, and the model reads why, unless it has StopRun ([AbortRun]). Any other
+// error is a failure, and of a hook that isn't a guard it stops nothing.
 //
 // # Order
 //
 // The hooks of the [Default] registry run first, then those of each scope
 // ([WithScope]) from the outermost in; in a registry by [WithPriority], then
 // in the order of registration. After all of them the guards run, in the same
-// order. Pre and post points have the same order: it isn't mirrored. A guard
-// therefore sees every edit; a hook sees those made before it.
+// order, and see every edit of the hooks; a hook sees the edits made before it.
+// Watches come last, in the same order again. Post points run in the same order
+// as pre points.
 //
 // # Filters
 //
 // [WithTools] restricts a hook to tools, by name in any spelling or by
-// pattern, [WithAgents] to agent roles. A chain is indexed by tool name, so
-// that ten thousand hooks, each for its own tool, cost about what one does.
+// pattern ([MatchTool]), [WithAgents] to agent roles. Guards and watches go by
+// every name and role that a call has had, so that no hook leads a call past
+// them by renaming it. A chain is indexed by tool name, so that ten thousand
+// hooks, each for its own tool, cost about what one does.
+//
+// # Runs
+//
+// [RunExecution] gives an execution its RunID and its place among nested ones;
+// every context under it carries them in its [Caller]. What is to last for a run,
+// such as a count or a budget, is kept in a [RunVar] and needs no clearing; what
+// is to last for a call, in its [Values].
 //
 // # Failures
 //
@@ -53,17 +65,31 @@
 // the failure is in the event of the dispatch and in the log ([SetLogger]).
 // With [WithFailClosed], and for guards, it aborts instead; the reason that
 // the model reads says only that the guard failed. Panics are recovered
-// because the loop belongs to somebody else than the hook; every one of them
-// is reported with its stack as a [*PanicError], control-flow panics such as
-// [net/http.ErrAbortHandler] too.
+// because the loop isn't the hook's; every one of them is reported with its stack
+// as a [*PanicError], control-flow panics such as [net/http.ErrAbortHandler] too.
+//
+// # Asking a person
+//
+// [ToolCall.RequestHumanInput] asks on the [Console], or whom [SetHumanInput] and
+// [WithHumanInput] name. Questions come one at a time. End of input and a ctx
+// that is done are errors and never a yes, so whoever asks should be a guard.
 //
 // # Embedding
 //
 // A loop uses the seams [RunExecution], [RunStep], [RunModel], [RunTool] and
-// [RunTools], or their Begin forms, which hold the rules that are easy to get
-// wrong: every pre point that passes has its post point exactly once, whatever
-// the body does. Or it calls [Dispatch] itself, behind [Enabled] where
-// building the context costs something.
+// [RunTools], or their Begin forms with [End], which hold the rules that are easy
+// to get wrong: every pre point that passes has its post point exactly once,
+// whatever the body does; hooks write into copies of what is the framework's. Or
+// it calls [Dispatch] itself, behind [Enabled] where building the context costs
+// something, and keeps those rules by itself. TestLoop of package hookstest
+// drives a loop through scripted replies and tells which of them it breaks: the
+// number of its scenarios is the reason to choose the seams.
+//
+// # Older dialects
+//
+// Before and after hooks, such as [RegisterBeforeToolCallHook], and [LoopHooks]
+// register on the same chains as [On], in one order with it. They are for programs
+// that have such hooks already.
 //
 // # Concurrency
 //
@@ -84,7 +110,10 @@
 //
 // A point without hooks costs a few nanoseconds and no allocation; hooks cost
 // little more than the bare calls, without a lock or an allocation. Clocks are
-// read only while somebody observes.
+// read only for observers and for [WithTimeout]. Scopes and observers are counted,
+// and cost nothing once they are gone: the hooks removed, or the registry
+// collected. One thing stays for good: from the first ctx that the package makes,
+// a seam, and a dispatch that may have to find a scope, looks into its ctx once.
 //
 // # Testing
 //

@@ -278,8 +278,8 @@ type shownDisplay struct {
 var liveDisplay displayGate
 
 // displayGate has the display paused while questions are open. Pause and
-// Resume run without mu; who runs one owns moving, and everybody who wants to
-// enter meanwhile waits for it.
+// Resume run without mu: the goroutine that runs one owns moving, and others
+// that enter meanwhile wait for it.
 type displayGate struct {
 	mu      sync.Mutex
 	current *shownDisplay
@@ -350,7 +350,7 @@ func (g *displayGate) leave() {
 		g.mu.Unlock()
 		return
 	}
-	// Nobody else is moving: a running Pause counts as an open question, and
+	// No other goroutine is moving: a running Pause counts as an open question, and
 	// while a Resume runs there is none.
 	paused := g.paused
 	g.paused = nil

@@ -140,7 +140,7 @@ func (m *ModelCall) veto() {
 	m.body.vetoed = true
 }
 
-// hookCopy returns a copy that somebody else may keep.
+// hookCopy returns a copy that a watch may keep.
 func (m *ModelCall) hookCopy() *ModelCall {
 	c := &ModelCall{
 		Caller: m.Caller, Model: m.Model, LLM: m.LLM, Executor: m.Executor, Iterations: m.Iterations,

@@ -86,7 +86,7 @@ func newNest(ctx context.Context, f *frame, outer *nest) *nest {
 // when they have returned, nil for none. One that opens the seam that it looks at
 // is stopped as a hook would be, but it can change nothing: the nest that breaks
 // is that of onlookers, not that of the hooks around it. What onlookers open
-// below one another shares its nest, else each level would double the calls.
+// below one another shares its nest; otherwise each level would double the calls.
 func onlookers(ctx context.Context) (context.Context, *nest) {
 	f := frameOf(ctx)
 	n := f.openNest()
@@ -107,7 +107,7 @@ func (n *nest) end() {
 }
 
 // lasting returns a ctx in the nest of ctx that counts on when the seam is over:
-// for an observer that works later, and would else feed itself without end.
+// for an observer that works later, and would otherwise feed itself without end.
 func lasting(ctx context.Context) context.Context {
 	f := frameOf(ctx)
 	n := f.openNest()

@@ -76,7 +76,7 @@ const (
 	after              // what came out
 )
 
-// point is what a Point[C] stands for, without its type parameter: the
+// point is a Point[C] without its type parameter: the
 // registries and the dispatcher work on it alone.
 type point struct {
 	name    InterceptionPoint

@@ -136,7 +136,7 @@ type RunVar[T any] struct {
 }
 
 // NewRunVar returns a variable whose values begin as init leaves them; a nil
-// init leaves them zero. Init gets the ctx of the execution that the value
+// init leaves them zero. The function gets the ctx of the execution that the value
 // belongs to and runs once for each, while others wait; it must not ask for the
 // same variable. If it panics, every use panics with the same value, as with
 // [sync.OnceValue].

@@ -115,8 +115,8 @@ func BeginStep(ctx context.Context, st *Step) (context.Context, func(error) erro
 // blocked step returns the [*HookAborted] and fires no post point. The body sets
 // st.Output, which the post hooks may replace; a failure is returned unchanged
 // after them. An output that a post hook refuses is taken out of st. Under the
-// body, ctx carries the step's Caller. A ctx that is done is treated as by
-// [RunModel].
+// body, ctx carries the step's Caller. What becomes of a ctx that is
+// done is told at [RunModel].
 func RunStep(ctx context.Context, st *Step, body func(context.Context, *Step) error) error {
 	if body == nil {
 		return noBody(PreStep.p)

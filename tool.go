@@ -232,7 +232,7 @@ func (t *ToolCall) keep() {
 	t.body = toolResult{known: true, fixed: true, result: t.Result, parts: slices.Clone(t.Parts)}
 }
 
-// hookCopy returns a copy that somebody else may keep.
+// hookCopy returns a copy that a watch may keep.
 func (t *ToolCall) hookCopy() *ToolCall {
 	c := &ToolCall{
 		Caller: t.Caller, ID: t.ID, Name: t.Name, Tool: t.Tool, Input: maps.Clone(t.Input),

@@ -534,7 +534,7 @@ func TestModelCall_hookAddedMeanwhile(t *testing.T) {
 	assert.NotZero(t, ran, "no hook was registered in time to run")
 }
 
-// stressPoint is an AnyPoint of somebody else's.
+// stressPoint is an AnyPoint that isn't the package's.
 type stressPoint func() hooks.InterceptionPoint
 
 func (p stressPoint) Name() hooks.InterceptionPoint { return p() }
