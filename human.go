@@ -37,12 +37,12 @@ import (
 // that can't be compared are one for each [WithHumanInput] or [SetHumanInput]
 // that they were given to.
 //
-// A hook that asks for approval should be a guard ([AsGuard]), or at least
+// A hook that asks for approval should be a guard ([Guard]), or at least
 // fail-closed ([WithFailClosed]). An ordinary hook is fail-open: if it returns
 // the error of a question that nobody answered, that error is recorded and the
 // call goes through. Only what is known to mean yes should be taken for one:
 //
-//	hooks.On(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+//	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
 //		args, err := call.Arguments()
 //		if err != nil {
 //			return err
@@ -57,7 +57,7 @@ import (
 //			return hooks.Abort("the operator refused")
 //		}
 //		return nil
-//	}, hooks.AsGuard(), hooks.WithName("approval"))
+//	}, hooks.WithName("approval"))
 type HumanInput interface {
 	RequestInput(ctx context.Context, prompt, message string) (string, error)
 }
