@@ -111,11 +111,11 @@ func TestReadme_firstProgramPrints(t *testing.T) {
 	require.Equal(t, says[1], strings.TrimSpace(string(out)))
 }
 
-// TestReadme_loopKeepsTheRules puts the loop that the README shows through the
-// kit. It has no steps.
-func TestReadme_loopKeepsTheRules(t *testing.T) {
+// TestDocuments_loopKeepsTheRules puts the loop that docs/embedding.md shows
+// through the kit. It has no steps.
+func TestDocuments_loopKeepsTheRules(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("README.md")
+	text, err := os.ReadFile(filepath.Join("docs", "embedding.md"))
 	require.NoError(t, err)
 	var loop string
 	for _, block := range goBlock.FindAllStringSubmatch(string(text), -1) {
@@ -124,18 +124,18 @@ func TestReadme_loopKeepsTheRules(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, loop)
-	dir, err := os.MkdirTemp("testdata", "readme")
+	dir, err := os.MkdirTemp("testdata", "embedding")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "loop.go"), []byte(loop), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "loop_test.go"), []byte(readmeAdapter), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "loop_test.go"), []byte(loopAdapter), 0o600))
 	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-v", "./"+dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--- PASS: TestAnswer/", "no scenario was played")
 }
 
-// readmeAdapter builds the README's loop from what the kit gives.
-const readmeAdapter = `package fragment
+// loopAdapter builds that loop from what the kit gives.
+const loopAdapter = `package fragment
 
 import (
 	"context"
