@@ -29,7 +29,7 @@ import (
 // docImports are the packages that a fragment of the documents may use without
 // importing them.
 var docImports = map[string]string{
-	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "slog": "log/slog",
+	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "slog": "log/slog", "maps": "maps", "slices": "slices",
 	"strings": "strings", "testing": "testing", "time": "time", "atomic": "sync/atomic",
 	"hooks": "github.com/loophooks/hooks", "hookstest": "github.com/loophooks/hooks/hookstest",
 }
@@ -149,18 +149,17 @@ import (
 func TestAnswer(t *testing.T) {
 	marked := hookstest.MarksErrors(func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") })
 	hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop {
-		var names []string
-		tools := make(map[string]hookstest.Tool)
+		tools := make(map[string]any)
 		for _, tool := range s.Tools {
-			names, tools[tool.Name] = append(names, tool.Name), tool
+			tools[tool.Name] = tool
 		}
 		return func(ctx context.Context, prompt string) (string, error) {
-			output, err := Answer(ctx, prompt, names, func(ctx context.Context, m *hooks.ModelCall) error {
+			output, err := Answer(ctx, prompt, tools, func(ctx context.Context, m *hooks.ModelCall) error {
 				reply, err := s.Model(ctx, hookstest.Request{Messages: m.Messages, Tools: m.Tools})
 				m.Response, m.ToolCalls = reply.Text, reply.ToolCalls
 				return err
 			}, func(ctx context.Context, t *hooks.ToolCall) (err error) {
-				tool, known := tools[t.Name]
+				tool, known := tools[t.Name].(hookstest.Tool)
 				if !known {
 					return hooks.ErrNoTool
 				}

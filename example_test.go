@@ -80,64 +80,6 @@ func ExampleHookAborted() {
 	// for the log: hooks: pre_tool_call aborted by travel policy: no approval
 }
 
-// A guard decides after all hooks, and refuses if it fails. What went wrong in
-// it stays out of what the model reads.
-func ExampleGuard() {
-	r := hooks.NewRegistry()
-	hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
-		return errors.New("policy server: bad password hunter2")
-	}, hooks.In(r), hooks.WithName("policy"))
-
-	call := runTool(hooks.WithScope(context.Background(), r), "web_search")
-	fmt.Println(call.Result)
-	fmt.Println("for the log:", call.Blocked.Err)
-	// Output:
-	// Tool execution blocked by hook. Tool: web_search. Reason: policy failed
-	// for the log: policy server: bad password hunter2
-}
-
-// A watch sees what is used in the end, whatever was registered later.
-func ExampleWatch() {
-	r := hooks.NewRegistry()
-	hooks.Watch(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall, err error) {
-		fmt.Println("audit:", call.Name, call.Result)
-		fmt.Println("audit:", err)
-	}, hooks.In(r))
-	hooks.Guard(hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error {
-		return hooks.Abort("it holds a secret")
-	}, hooks.In(r), hooks.WithName("secrets"))
-
-	runTool(hooks.WithScope(context.Background(), r), "read_file")
-	// Output:
-	// audit: read_file Tool result withheld by hook. Tool: read_file. Reason: it holds a secret
-	// audit: hooks: post_tool_call aborted by secrets: it holds a secret
-}
-
-// Each run has a counter of its own, which needs no clearing.
-func ExampleRunVar() {
-	var calls hooks.RunVar[atomic.Int32]
-	r := hooks.NewRegistry()
-	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
-		n, ok := calls.Root(ctx) // with its sub-agents; Of counts for each execution alone
-		if !ok || n.Add(1) > 2 {
-			return hooks.Abort("two calls are enough for one run")
-		}
-		return nil
-	}, hooks.In(r))
-
-	ctx := hooks.WithScope(context.Background(), r)
-	for range 2 {
-		_ = hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
-			for range 3 {
-				fmt.Print(runTool(ctx, "web_search").Ran(), " ")
-			}
-			return nil
-		})
-	}
-	// Output:
-	// true true false true true false
-}
-
 // An amount is read as a number however the model has written it, and what
 // can't be read is refused.
 func ExampleToolCall_NumberArg() {
@@ -165,28 +107,6 @@ func ExampleToolCall_NumberArg() {
 	// false "limit failed"
 	// false "limit failed"
 	// false "limit failed"
-}
-
-// Several registrations are removed as one.
-func ExampleJoin() {
-	r := hooks.NewRegistry()
-	policies := hooks.Join(
-		hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { return nil }, hooks.In(r)),
-		hooks.Watch(hooks.PostToolCall, func(context.Context, *hooks.ToolCall, error) {}, hooks.In(r)),
-	)
-	fmt.Println(policies.Remove(), policies.Remove(), r.Hooks(hooks.PreToolCall))
-	// Output:
-	// true false []
-}
-
-func ExampleMatchTool() {
-	for _, name := range []string{"Delete File", "github/deleteFile", "ready_to_delete"} {
-		fmt.Println(hooks.MatchTool("delete_*", name), hooks.MatchTool("github*", name))
-	}
-	// Output:
-	// true false
-	// false true
-	// false false
 }
 
 // A redaction that breaks must not let the secret pass.
@@ -490,4 +410,188 @@ func ExampleSanitizeToolName() {
 	// delete_file
 	// http_server_tool
 	// cafe_lookup
+}
+
+// A guard sees what hooks made of the call, wherever it was registered.
+func ExampleGuard() {
+	r := hooks.NewRegistry()
+	hooks.Guard(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		class, err := call.StringArg("class")
+		if err != nil {
+			return err // a guard that fails refuses the call
+		}
+		if class != "tourist" {
+			return hooks.Abort("only tourist class; ask a manager for more")
+		}
+		return nil
+	}, hooks.WithTools("book_ticket"), hooks.WithName("class"), hooks.In(r))
+	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		if _, given := call.Input["class"]; !given {
+			call.Input["class"] = "tourist"
+		}
+		return nil
+	}, hooks.In(r))
+
+	ctx := hooks.WithScope(context.Background(), r)
+	for _, arguments := range []string{`{}`, `{"class":"first"}`, `{"class":1}`} {
+		call := &hooks.ToolCall{Name: "book_ticket"}
+		_ = call.SetArguments(arguments)
+		_ = hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error {
+			call.Result = "booked " + call.Input["class"].(string)
+			return nil
+		})
+		fmt.Println(call.Result)
+	}
+	// Output:
+	// booked tourist
+	// Tool execution blocked by hook. Tool: book_ticket. Reason: only tourist class; ask a manager for more
+	// Tool execution blocked by hook. Tool: book_ticket. Reason: class failed
+}
+
+// A watch sees what the model reads, also where a guard behind all hooks has
+// withheld the result.
+func ExampleWatch() {
+	r := hooks.NewRegistry()
+	hooks.Watch(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall, err error) {
+		fmt.Println("audit:", call.Result)
+		fmt.Println("because:", err)
+	}, hooks.In(r))
+	hooks.Guard(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		if call.Result == "password=hunter2" {
+			return hooks.Abort("it holds a password")
+		}
+		return nil
+	}, hooks.WithName("leak check"), hooks.In(r))
+
+	call := &hooks.ToolCall{Name: "read_config"}
+	_ = hooks.RunTool(hooks.WithScope(context.Background(), r), call, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Result = "password=hunter2"
+		return nil
+	})
+	// Output:
+	// audit: Tool result withheld by hook. Tool: read_config. Reason: it holds a password
+	// because: hooks: post_tool_call aborted by leak check: it holds a password
+}
+
+func ExampleJoin() {
+	r := hooks.NewRegistry()
+	policy := hooks.Join(
+		hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+			return hooks.Abort("not on Sundays")
+		}, hooks.In(r)),
+		r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) {
+			fmt.Println(ev.Point, ev.Outcome)
+		}),
+	)
+
+	ctx := hooks.WithScope(context.Background(), r)
+	fmt.Println(runTool(ctx, "send_mail").Ran())
+	fmt.Println(policy.Remove(), policy.Remove())
+	fmt.Println(runTool(ctx, "send_mail").Ran())
+	// Output:
+	// pre_tool_call aborted
+	// false
+	// true false
+	// true
+}
+
+func ExampleMatchTool() {
+	for _, entry := range []string{"delete_file", "delete_*", "github*"} {
+		for _, name := range []string{"Delete File", "deleteFile", "DELETE-ALL", "GitHub/delete"} {
+			if hooks.MatchTool(entry, name) {
+				fmt.Printf("%s covers %s\n", entry, name)
+			}
+		}
+	}
+	// Output:
+	// delete_file covers Delete File
+	// delete_file covers deleteFile
+	// delete_* covers Delete File
+	// delete_* covers deleteFile
+	// delete_* covers DELETE-ALL
+	// github* covers GitHub/delete
+}
+
+// A sub-agent has a count of its own, and nothing has to be cleared.
+func ExampleRunVar() {
+	r := hooks.NewRegistry()
+	var searches hooks.RunVar[atomic.Int32]
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, _ *hooks.ToolCall) error {
+		if n, ok := searches.Of(ctx); ok && n.Add(1) > 2 {
+			return hooks.Abort("two searches are enough")
+		}
+		return nil
+	}, hooks.WithTools("search"), hooks.In(r))
+
+	search := func(ctx context.Context, who string) {
+		fmt.Println(who, runTool(ctx, "search").IsError())
+	}
+	ctx := hooks.WithScope(context.Background(), r)
+	err := hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+		search(ctx, "parent")
+		search(ctx, "parent")
+		err := hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+			search(ctx, "sub-agent")
+			return nil
+		})
+		search(ctx, "parent")
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// parent false
+	// parent false
+	// sub-agent false
+	// parent true
+	// <nil>
+}
+
+// Root is the value that an execution shares with its sub-agents.
+func ExampleRunVar_Root() {
+	spent := hooks.NewRunVar(func(_ context.Context, budget *atomic.Int64) { budget.Store(100) })
+	spend := func(ctx context.Context, tokens int64) {
+		if left, ok := spent.Root(ctx); ok {
+			fmt.Println(left.Add(-tokens), "left")
+		}
+	}
+	_ = hooks.RunExecution(context.Background(), &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+		spend(ctx, 30)
+		return hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+			spend(ctx, 50)
+			return nil
+		})
+	})
+	// Output:
+	// 70 left
+	// 20 left
+}
+
+// The deferred End tells the post hooks of a panic too, which then goes on.
+func ExampleEnd() {
+	r := hooks.NewRegistry()
+	hooks.On(hooks.PostToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		fmt.Println("after:", call.Name, call.Err)
+		return nil
+	}, hooks.In(r))
+
+	call := func(ctx context.Context, t *hooks.ToolCall, tool func() (string, error)) (err error) {
+		_, end, err := hooks.BeginTool(ctx, t)
+		if err != nil {
+			return err
+		}
+		defer hooks.End(end, &err)
+		if t.ShouldRun() {
+			t.Result, err = tool()
+		}
+		return err
+	}
+
+	ctx := hooks.WithScope(context.Background(), r)
+	_ = call(ctx, &hooks.ToolCall{Name: "fails"}, func() (string, error) { return "", errors.New("sold out") })
+	defer func() { fmt.Println("recovered:", recover()) }()
+	_ = call(ctx, &hooks.ToolCall{Name: "panics"}, func() (string, error) { panic("no seats") })
+	// Output:
+	// after: fails sold out
+	// after: panics hooks: panic with a value of type string
+	// recovered: no seats
 }
