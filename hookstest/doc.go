@@ -48,26 +48,32 @@
 // RunStep, RunModel, RunTool and their Begin forms) and uses what they leave in
 // the contexts. One that calls Dispatch itself has to keep the same rules. What
 // a loop can't do is declared: points that it lacks with [Without], and anything
-// else with [Skip] and a reason.
+// else with [Skip] and a reason. What only some loops promise is tested where it
+// is declared: marks of errors ([MarksErrors]), and hooks that send a call to
+// another tool ([Renames]).
 //
 // # What a loop owes
 //
 // Beside what the seams do by themselves, a loop
 //
-//   - runs the tool that a call's Name names after the pre hooks. If it has
-//     looked the tool up before, it refuses a call whose Name was changed to
-//     another tool, since the old tool under the new name passes the guards of
-//     both. If it takes another spelling for the name of a tool, it writes the
-//     tool's own name into the call before the hooks see it.
+//   - runs the tool that a call names. If it takes another spelling for the name
+//     of a tool, it writes the tool's own name into the call before the hooks see
+//     it. If hooks may send a call to another tool by writing its Name, which
+//     [Renames] declares, it runs the tool of the new name, or refuses the call.
+//     Guards are asked by the old and the new name in any case.
 //   - takes what hooks leave as it is, also where they leave nothing: an empty
 //     result, input or response, no tools, no tool calls.
-//   - reads arguments by SetArguments alone, and blank ones as an empty object.
+//   - hands the arguments to SetArguments as the provider wrote them, and reads
+//     them in no other way.
 //   - fires both tool points for each call that the model asks for, the same
 //     call again included. A cache belongs behind them.
-//   - says in the contexts what it knows: the ID that the model gave a call, the
-//     Tool, the Iterations of a model call, and in the Input of a step of kind
-//     turn a *hooks.Turn with the history and, at the end, the reply.
-//   - sends each result with the ID of its call, or in the order of the calls.
+//   - says in the contexts what it knows: the ID that the model gave a call, and
+//     the Tool. A loop that says which turn it is in says so at its steps and at
+//     its model calls: a step of kind turn has a *hooks.Turn as its Input, with
+//     the history and, at the end, the reply, and each model call has its
+//     Iterations. A loop that says it nowhere isn't judged by that.
+//   - sends each result with the ID of its call. If its messages have no ids at
+//     all, it sends the results in the order of the calls.
 //   - keeps edits of the messages of one model call out of the next one.
 //   - shows nothing that has yet to pass a guard at a post point.
 //   - lets an interrupt of a tool (hooks.PassThrough) come out of the run.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/loophooks/hooks"
@@ -40,9 +39,6 @@ func (a *agent) Run(ctx context.Context, prompt string) (string, error) {
 				call := &hooks.ToolCall{ID: req.ID, Name: req.Name}
 				if tool, ok := a.tools[req.Name]; ok {
 					call.Tool = tool
-				}
-				if strings.TrimSpace(req.Arguments) == "" {
-					req.Arguments = "{}"
 				}
 				_ = call.SetArguments(req.Arguments) // the model reads what is wrong with them
 				calls = append(calls, call)

@@ -145,12 +145,15 @@ func TestLoop(t *testing.T, newLoop func(Setup) Loop, opts ...LoopOption) {
 			if reason, ok := k.skipped(sc); ok {
 				t.Skip("left out: " + reason)
 			}
-			failures, note := k.try(t.Context(), sc)
+			failures, played := k.try(t.Context(), sc)
 			for _, f := range failures {
 				t.Error(f)
 			}
-			if note != "" && len(failures) == 0 {
-				t.Skip("not judged: " + note)
+			if played.untold != "" {
+				t.Log("not judged: " + played.untold)
+			}
+			if played.unjudged != "" && len(failures) == 0 {
+				t.Skip("not judged: " + played.unjudged)
 			}
 		})
 	}
@@ -177,11 +180,12 @@ func CheckLoop(ctx context.Context, newLoop func(Setup) Loop, opts ...LoopOption
 
 // scenario is one run that a loop is put through.
 type scenario struct {
-	name  string
-	needs []hooks.AnyPoint // points without which it says nothing
-	of    []string         // scenarios of which it is a variant: left out with them
-	after []string         // scenarios that tell of the same mistakes: not played once one of them has failed
-	play  func(*trial)
+	name    string
+	needs   []hooks.AnyPoint // points without which it says nothing
+	of      []string         // scenarios of which it is a variant: left out with them
+	after   []string         // scenarios that tell of the same mistakes: not played once one of them has failed
+	renames bool             // a hook writes the Name of a call: for loops with Renames alone
+	play    func(*trial)
 }
 
 // scenarios returns all of them. The first finds out which points the loop
@@ -208,7 +212,9 @@ type kit struct {
 	misuse   []Failure                        // what is wrong with the options
 	failed   map[string]bool                  // scenarios
 	hopeless bool                             // the first scenario came to nothing: no other is played
+	renames  bool                             // a hook may write the Name of a call, as declared
 	parallel atomic.Bool                      // the loop was seen to run the tools of a turn beside each other
+	turns    atomic.Bool                      // the loop was seen to say which turn it is in
 }
 
 func newKit(newLoop func(Setup) Loop, opts []LoopOption) *kit {
@@ -234,7 +240,7 @@ func (k *kit) covers(sc scenario) bool {
 		k.failed[sc.name] = true
 		return false
 	}
-	return !slices.ContainsFunc(sc.needs, func(p hooks.AnyPoint) bool { return !k.has(p) })
+	return (k.renames || !sc.renames) && !slices.ContainsFunc(sc.needs, func(p hooks.AnyPoint) bool { return !k.has(p) })
 }
 
 // skipped returns the reason for which sc is left out, if it is.
@@ -247,11 +253,11 @@ func (k *kit) skipped(sc scenario) (reason string, ok bool) {
 	return "", false
 }
 
-// try puts the loop through sc. The note says why sc could not be judged.
-func (k *kit) try(ctx context.Context, sc scenario) (_ []Failure, note string) {
+// try puts the loop through sc.
+func (k *kit) try(ctx context.Context, sc scenario) ([]Failure, *trial) {
 	t := newTrial(ctx, k, sc)
 	sc.play(t)
 	failures := t.result()
 	k.failed[sc.name] = len(failures) > 0
-	return failures, t.unjudged
+	return failures, t
 }

@@ -120,12 +120,18 @@ func newProbe(k *kit) *probe {
 	first(p, hooks.ExecutionEnd, func(c *hooks.Execution) { p.told(c) })
 
 	first(p, hooks.PreStep, func(c *hooks.Step) {
+		if turn, ok := c.Input.(*hooks.Turn); ok && turn != nil && c.Kind == hooks.StepTurn {
+			p.turns.Store(true)
+		}
 		p.opens(c, &call{pre: hooks.PreStep.Name(), post: hooks.PostStep.Name()})
 	})
 	last(p, hooks.PreStep, func(c *hooks.Step, k *call) { k.passed = true })
 	watchPost(p, hooks.PreStep, hooks.PostStep, nil, func(*hooks.Step, *call) {})
 
 	first(p, hooks.PreModelCall, func(c *hooks.ModelCall) {
+		if c.Iterations != 0 {
+			p.turns.Store(true)
+		}
 		p.opens(c, &call{pre: hooks.PreModelCall.Name(), post: hooks.PostModelCall.Name()})
 	})
 	last(p, hooks.PreModelCall, func(c *hooks.ModelCall, k *call) { k.passed, k.answered = true, c.Answered() })

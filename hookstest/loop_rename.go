@@ -1,8 +1,8 @@
 package hookstest
 
-// A hook that gives a call another name. The guards of the new name have judged
-// the call by then, and those of the old one its result: the loop runs the tool
-// of the new name, or refuses the call.
+// A hook that gives a call another name, in a loop that says that hooks may. The
+// guards of both names have judged the call by then: the loop runs the tool of
+// the new name, or refuses the call.
 
 import (
 	"fmt"
@@ -10,9 +10,15 @@ import (
 	"github.com/loophooks/hooks"
 )
 
+// Renames says that a hook may send a call to another tool by writing its Name:
+// the tool of the new name runs then, or the call is refused. Without it the kit
+// takes Name for not a hook's to change. Guards are asked by the old and the new
+// name in any case.
+func Renames() LoopOption { return loopOption(func(k *kit) { k.renames = true }) }
+
 var renameScenarios = []scenario{
-	{name: "call-renamed-to-another-tool", needs: toolPoints, after: []string{"every-point", "several-tools"}, play: renamedCall("beta")},
-	{name: "call-renamed-to-an-unknown-tool", needs: toolPoints, after: []string{"every-point", "several-tools"}, play: renamedCall("gamma")},
+	{name: "call-renamed-to-another-tool", renames: true, needs: toolPoints, after: []string{"every-point", "several-tools"}, play: renamedCall("beta")},
+	{name: "call-renamed-to-an-unknown-tool", renames: true, needs: toolPoints, after: []string{"every-point", "several-tools"}, play: renamedCall("gamma")},
 }
 
 func renamedCall(name string) func(*trial) {

@@ -210,9 +210,6 @@ func (l *chat) call(ctx context.Context, req hooks.ToolRequest) (entry, error) {
 	if before != nil {
 		c.Tool = before
 	}
-	if strings.TrimSpace(req.Arguments) == "" {
-		req.Arguments = "{}"
-	}
 	_ = c.SetArguments(req.Arguments)
 	err := hooks.RunTool(ctx, c, func(ctx context.Context, c *hooks.ToolCall) (err error) {
 		tool := l.tool(c.Name)

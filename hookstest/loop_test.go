@@ -24,7 +24,7 @@ var marksErrors = hookstest.MarksErrors(func(m hooks.Message) bool { return stri
 
 func TestLoop_passesRightLoop(t *testing.T) {
 	t.Parallel()
-	hookstest.TestLoop(t, newFlawed(""), marksErrors)
+	hookstest.TestLoop(t, newFlawed(""), marksErrors, hookstest.Renames())
 }
 
 // brokenRules returns each rule that is broken once, in order.
@@ -64,7 +64,7 @@ func TestCheckLoop_namesBrokenRule(t *testing.T) {
 	for _, tc := range wrongLoops {
 		t.Run(strings.ReplaceAll(string(tc.bug), " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			failures := hookstest.CheckLoop(t.Context(), newFlawed(tc.bug), marksErrors)
+			failures := hookstest.CheckLoop(t.Context(), newFlawed(tc.bug), marksErrors, hookstest.Renames())
 			require.NotEmpty(t, failures)
 			assert.ElementsMatch(t, append(tc.also, tc.rule), brokenRules(failures), "%v", failures)
 			for _, f := range failures {

@@ -1,15 +1,17 @@
 package hookstest
 
 // What hooks are told beside the payload: ids, tools, counts and turns. Policies
-// rest on them, and a field that a loop forgets is empty without a sound.
+// rest on them, and a field that a loop forgets is empty without a sound. What a
+// loop tells nowhere it can't tell wrongly: ids and turns are judged where a loop
+// has them.
 
 import (
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/loophooks/hooks"
 )
@@ -57,6 +59,7 @@ func everyKindOfCall(t *trial) []string {
 	return ids
 }
 
+// toldIDs says nothing of a loop that keeps no ids at all.
 func toldIDs(t *trial) {
 	want := everyKindOfCall(t)
 	var got []string
@@ -67,12 +70,21 @@ func toldIDs(t *trial) {
 		}
 	}
 	t.mu.Unlock()
+	if !slices.ContainsFunc(got, func(id string) bool { return id != "" }) && !t.keepsIDs() {
+		t.untold = "the loop keeps no ids of calls"
+		return
+	}
 	slices.Sort(got) // calls may run beside each other
 	t.check(slices.Equal(want, got), ruleIDs, fmt.Sprintf("the ids %q at pre_tool_call", want), fmt.Sprintf("%q", got))
 }
 
+// resultIDs says nothing of a loop that keeps no ids in its messages.
 func resultIDs(t *trial) {
 	want := everyKindOfCall(t)
+	if !t.keepsIDs() {
+		t.untold = "the loop keeps no ids in its messages"
+		return
+	}
 	var got []string
 	for _, m := range t.sent(2) {
 		if m.Role == "tool" {
@@ -81,6 +93,14 @@ func resultIDs(t *trial) {
 	}
 	slices.Sort(got)
 	t.check(slices.Equal(want, got), ruleResultIDs, fmt.Sprintf(`the ids %q of the messages with the role "tool" in request 3`, want), fmt.Sprintf("%q", got))
+}
+
+// keepsIDs says whether the messages of the last request have an id of a call
+// anywhere.
+func (t *trial) keepsIDs() bool {
+	return slices.ContainsFunc(t.sent(max(t.requests()-1, 0)), func(m hooks.Message) bool {
+		return m.ToolCallID != "" || slices.ContainsFunc(m.ToolCalls, func(r hooks.ToolRequest) bool { return r.ID != "" })
+	})
 }
 
 func toldTools(t *trial) {
@@ -113,13 +133,27 @@ func toldIterations(t *trial) {
 	t.checkGoesOn(ruleGoesOn)
 	mu.Lock()
 	defer mu.Unlock()
+	if !t.saysTurns() {
+		return
+	}
 	t.check(slices.Equal(got, []int{0, 1, 2}), ruleIterations, "Iterations 0, 1 and 2 at pre_model_call", fmt.Sprint(got))
+}
+
+// saysTurns says whether the loop has told hooks anywhere which turn it is in. One
+// that never does isn't held to telling it well.
+func (t *trial) saysTurns() bool {
+	if !t.turns.Load() {
+		t.untold = "the loop doesn't say which turn it is in, neither at its steps nor at its model calls"
+		return false
+	}
+	return true
 }
 
 // toldTurns says nothing of steps of another kind.
 func toldTurns(t *trial) {
 	var mu sync.Mutex
 	var wrong, last string
+	var called atomic.Bool
 	note := func(format string, args ...any) {
 		if wrong == "" {
 			wrong = fmt.Sprintf(format, args...)
@@ -134,9 +168,15 @@ func toldTurns(t *trial) {
 		switch turn, ok := s.Input.(*hooks.Turn); {
 		case !ok || turn == nil:
 			note("an Input that is %T", s.Input)
-		case !slices.ContainsFunc(turn.Messages, func(m hooks.Message) bool { return strings.Contains(m.Text(), thePrompt) }):
+		case !mention(turn.Messages, thePrompt):
 			note("Messages without the prompt")
+		case called.Load() && !mention(turn.Messages, "alpha says raw to c1"):
+			note("Messages without the result of the turn before")
 		}
+		return nil
+	})
+	on(t, hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error {
+		called.Store(true)
 		return nil
 	})
 	on(t, hooks.PostStep, func(_ context.Context, s *hooks.Step) error {
@@ -157,7 +197,15 @@ func toldTurns(t *trial) {
 	if wrong == "" && last != "" && last != theAnswer {
 		note("the Reply %q in the last turn", last)
 	}
+	if !t.saysTurns() {
+		return
+	}
 	t.check(wrong == "", ruleTurn, "a *hooks.Turn with the Messages so far and the Reply", wrong)
+}
+
+// mention says whether one of the messages holds text.
+func mention(messages []hooks.Message, text string) bool {
+	return slices.ContainsFunc(messages, func(m hooks.Message) bool { return says(m, text) })
 }
 
 func toldRunIDs(t *trial) {

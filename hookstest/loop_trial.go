@@ -50,6 +50,7 @@ type trial struct {
 	panicked any
 
 	unjudged string // why the scenario says nothing about this loop
+	untold   string // why one of its rules says nothing, though the others do
 	checked  bool   // a check has failed: the later ones would tell of consequences
 }
 

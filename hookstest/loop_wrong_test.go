@@ -443,11 +443,8 @@ func (l *flawed) callTool(ctx context.Context, turn, i int, req hooks.ToolReques
 		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "no such tool"}, nil
 	}
 	raw := req.Arguments
-	if strings.TrimSpace(raw) == "" {
-		raw = "{}"
-		if l.bug == "refuses blank arguments" {
-			raw = "null"
-		}
+	if l.bug == "refuses blank arguments" && strings.TrimSpace(raw) == "" {
+		raw = "null"
 	}
 	argErr := c.SetArguments(raw)
 	if l.bug == "passes bad arguments by" && argErr != nil {

@@ -58,6 +58,8 @@ const (
 	rulePrompt    = "a run works on the inputs that its hooks left"
 	ruleReturned  = "a run returns the output that its hooks left"
 
+	// The first two are for loops that keep ids, and those of turns for loops that
+	// say anywhere which turn it is.
 	ruleIDs        = "a tool call has the id that the model gave it"
 	ruleResultIDs  = "the result of a tool call carries the id of the call"
 	ruleTool       = "a call of a tool that the loop has comes with a Tool that is not nil"

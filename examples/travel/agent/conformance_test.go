@@ -54,7 +54,7 @@ func TestAgent_rulesOfHooks(t *testing.T) {
 					result, err := a.Run(ctx, prompt)
 					return result.Answer, err
 				}
-			}, hookstest.MarksErrors(func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") }))
+			}, hookstest.MarksErrors(func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") }), hookstest.Renames())
 		})
 	}
 }
