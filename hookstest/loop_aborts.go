@@ -80,20 +80,28 @@ func (t *trial) checkNothingStarts(rule string, at, end hooks.InterceptionPoint)
 	if at == hooks.PostModelCall.Name() {
 		again = hooks.PreModelCall.Name()
 	}
-	t.mu.Lock()
-	later := t.events[t.abortedAt:]
-	t.mu.Unlock()
-	for _, e := range later {
-		if end != "" && e.point == end {
-			return
-		}
-		if !e.starts {
-			continue
-		}
-		if e.point == again && rule != ruleSiblings {
-			rule = ruleNoRetry
-		}
-		t.check(false, rule, "after the abort at "+string(at)+" only post points and execution_end", e.line)
+	e, found := t.startsAfterAbort(end)
+	if !found {
 		return
 	}
+	if e.point == again && rule != ruleSiblings {
+		rule = ruleNoRetry
+	}
+	t.check(false, rule, "after the abort at "+string(at)+" only post points and execution_end", e.line)
+}
+
+// startsAfterAbort returns what starts first after the abort, up to the point
+// end if there is one.
+func (t *trial) startsAfterAbort(end hooks.InterceptionPoint) (event, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.events[t.abortedAt:] {
+		switch {
+		case end != "" && e.point == end:
+			return event{}, false
+		case e.starts:
+			return e, true
+		}
+	}
+	return event{}, false
 }

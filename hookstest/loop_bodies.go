@@ -26,6 +26,9 @@ type turn struct {
 	during func(context.Context) error // what the model does, instead of a reply
 }
 
+// replies says whether the model answers at all.
+func (t turn) replies() bool { return t.err == nil && t.panics == nil && t.during == nil }
+
 // script is a model that answers by a script.
 type script struct {
 	name  string // for the trace

@@ -61,12 +61,16 @@ func (t *trial) checkStatus(k *call) {
 // the hooks left. The caller holds mu.
 func (t *trial) checkHistory(s *script) {
 	seen := make(map[hooks.ToolRequest]int)
+	last := 0 // the last request that was answered: a loop may send one again that failed
 	for i := 1; i < len(s.requests) && i <= len(s.turns); i++ {
-		calls := s.turns[i-1].ToolCalls
-		if k := s.calls[i-1]; k != nil && k.settled {
+		if s.turns[i-1].replies() {
+			last = i - 1
+		}
+		calls := s.turns[last].ToolCalls
+		if k := s.calls[last]; k != nil && k.settled {
 			calls = k.toolCalls
 		}
-		for _, dropped := range s.turns[i-1].ToolCalls {
+		for _, dropped := range s.turns[last].ToolCalls {
 			if !slices.ContainsFunc(calls, func(c hooks.ToolRequest) bool { return c.ID == dropped.ID }) && t.callOf(dropped, 0) != nil {
 				t.breaks(ruleToolCalls, "no call of "+dropped.Name+", which a hook has dropped", "it was called")
 				return

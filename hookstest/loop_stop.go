@@ -38,7 +38,7 @@ func stopAmong(p hooks.Point[hooks.ToolCall], key string) func(*trial) {
 			t.checkRan(ruleBlocked, key, 0)
 		}
 		t.check(t.requests() == asked, ruleStop, fmt.Sprintf("%d calls of the model", asked), fmt.Sprint(t.requests()))
-		if !t.parallel.Load() {
+		if _, found := t.startsAfterAbort(""); found && !t.runsBeside(t.given) {
 			t.checkNothingStarts(ruleSiblings, p.Name(), "")
 		}
 		t.check(findAbort(t.err) != nil, ruleAbortOut, anAbort, fmt.Sprintf("the text %q and the error %v", t.text, t.err))

@@ -26,7 +26,8 @@ const (
 type trial struct {
 	*probe
 	name     string
-	ctx      context.Context
+	given    context.Context // of the test
+	ctx      context.Context // of the run
 	cancel   context.CancelFunc
 	script   *script
 	scripts  []*script // of inner runs
@@ -56,7 +57,7 @@ type trial struct {
 
 func newTrial(ctx context.Context, k *kit, sc scenario) *trial {
 	t := &trial{
-		probe: newProbe(k), name: sc.name, maxTurns: 10, abortedAt: -1,
+		probe: newProbe(k), name: sc.name, given: ctx, maxTurns: 10, abortedAt: -1,
 		tools: make(map[string]func(context.Context, map[string]any) (string, error)),
 		ran:   make(map[string]int), values: make(map[string]string),
 	}
