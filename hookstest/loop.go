@@ -114,7 +114,8 @@ func (f Failure) String() string {
 // watch, block, answer, edit and abort, and fails t for each rule that the loop
 // breaks, a subtest for each scenario. One that would tell of the same mistake as
 // another that has failed isn't played, and none is after a first one in which
-// the loop comes to nothing.
+// the loop comes to nothing. Where a rule says nothing about the loop, such as one
+// about turns that it doesn't number, the subtest logs that.
 //
 // newLoop builds a fresh loop for each scenario, and another inside a tool where
 // that tool runs the loop again. So it may be called in any goroutine in which

@@ -131,7 +131,7 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 			if k.waits(key) {
 				misnamed = k
 			}
-		case k.posts > 0 && !(k.shared && k.runs == 0):
+		case k.posts > 0 && (!k.shared || k.runs > 0):
 			done = k
 		case k.answered:
 			t.breaks(ruleAnswered, what+" not run: a hook has answered", "it ran")

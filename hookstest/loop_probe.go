@@ -120,7 +120,8 @@ func newProbe(k *kit) *probe {
 	first(p, hooks.ExecutionEnd, func(c *hooks.Execution) { p.told(c) })
 
 	first(p, hooks.PreStep, func(c *hooks.Step) {
-		if turn, ok := c.Input.(*hooks.Turn); ok && turn != nil && c.Kind == hooks.StepTurn {
+		switch c.Input.(type) {
+		case *hooks.Turn, hooks.Turn: // the second by mistake
 			p.turns.Store(true)
 		}
 		p.opens(c, &call{pre: hooks.PreStep.Name(), post: hooks.PostStep.Name()})

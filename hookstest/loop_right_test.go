@@ -57,7 +57,8 @@ var rightLoops = []struct {
 		model := s.Model
 		s.Model = func(ctx context.Context, req hookstest.Request) (hookstest.Reply, error) {
 			far, cancel := context.WithCancel(context.Background())
-			defer context.AfterFunc(ctx, cancel)()
+			stop := context.AfterFunc(ctx, cancel)
+			defer stop()
 			reply, err := model(far, req)
 			if err != nil {
 				err = errors.Join(errors.New(err.Error()), ctx.Err())
@@ -82,7 +83,7 @@ func TestLoop_passesWhatIsRightInAnotherWay(t *testing.T) {
 	for _, tc := range rightLoops {
 		t.Run(strings.ReplaceAll(tc.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop { return tc.loop(t, s) }, tc.opts...)
+			hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop { return tc.loop(t, s) }, append(tc.opts, hookstest.Renames())...)
 		})
 	}
 }

@@ -5,7 +5,7 @@ package hookstest_test
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"testing"
@@ -73,6 +73,8 @@ func TestReport_child(t *testing.T) {
 		hookstest.TestLoop(t, newLoop, marksErrors, hookstest.Skip("interrupted-tool", "nobody is asked here"))
 	case "hidden":
 		hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop { return (&chat{Setup: s, hides: true}).run }, noSteps)
+	case "plain":
+		hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop { return (&plain{Setup: s, bare: true}).run }, marksErrors)
 	case "broken":
 		hookstest.TestLoop(t, newFlawed("fails at once"))
 	}
@@ -115,6 +117,20 @@ func TestReport_saysWhatWasNotJudged(t *testing.T) {
 	assert.Contains(t, out, "not judged: the prompt was not found among the inputs")
 }
 
+func TestReport_saysWhichRulesWereNotJudged(t *testing.T) {
+	t.Parallel()
+	out := report(t, "plain", false)
+	for _, want := range []string{
+		"--- PASS: TestReport_child/iterations", "--- PASS: TestReport_child/turns",
+		"not judged: the loop doesn't say which turn it is in",
+		"--- PASS: TestReport_child/ids-of-calls", "not judged: the loop keeps no ids of calls",
+		"--- PASS: TestReport_child/ids-of-results", "not judged: the loop keeps no ids in its messages",
+	} {
+		assert.Contains(t, out, want)
+	}
+	assert.NotContains(t, out, "call-renamed", "the loop doesn't say that hooks may")
+}
+
 func TestReport_endsAfterHopelessStart(t *testing.T) {
 	t.Parallel()
 	out := report(t, "broken", true)
@@ -132,7 +148,7 @@ func TestCheckLoop_givesUpAfterHopelessStart(t *testing.T) {
 	// A model that can't be reached is no reason to tell of it in every scenario.
 	failures := hookstest.CheckLoop(t.Context(), func(s hookstest.Setup) hookstest.Loop {
 		s.Model = func(context.Context, hookstest.Request) (hookstest.Reply, error) {
-			return hookstest.Reply{}, fmt.Errorf("no such host")
+			return hookstest.Reply{}, errors.New("no such host")
 		}
 		return (&chat{Setup: s}).run
 	}, noSteps)

@@ -151,6 +151,8 @@ var wrongLoops = []struct {
 	{"gives calls a run of their own", "what happens in an execution has its RunID", nil},
 	{"counts no model calls", "a model call says how many its run has made before", nil},
 	{"has steps without a turn", "a step of kind turn has a *hooks.Turn as its Input, with the history, and with the reply at its post point", nil},
+	{"has turns that are no pointers", "a step of kind turn has a *hooks.Turn as its Input, with the history, and with the reply at its post point", nil},
+	{"has turns with the first messages alone", "a step of kind turn has a *hooks.Turn as its Input, with the history, and with the reply at its post point", nil},
 	{"has turns without messages", "a step of kind turn has a *hooks.Turn as its Input, with the history, and with the reply at its post point", nil},
 	{"gives a turn no reply", "a step of kind turn has a *hooks.Turn as its Input, with the history, and with the reply at its post point", nil},
 	{"keeps edits of the messages", "an edit of the messages at pre_model_call is for that call alone", nil},

@@ -133,6 +133,13 @@ func TestCheckLoop_panicsWithoutLoop(t *testing.T) {
 	assert.Panics(t, func() { hookstest.CheckLoop(t.Context(), nil) })
 }
 
+func TestRenames_isOptIn(t *testing.T) {
+	t.Parallel()
+	newLoop := newFlawed("runs the tool of the old name")
+	assert.Empty(t, hookstest.CheckLoop(t.Context(), newLoop, marksErrors))
+	assert.NotEmpty(t, hookstest.CheckLoop(t.Context(), newLoop, marksErrors, hookstest.Renames()))
+}
+
 func TestWithout_leavesPointsOut(t *testing.T) {
 	t.Parallel()
 	failures := hookstest.CheckLoop(t.Context(), newFlawed("fires no execution points"), marksErrors, nil,

@@ -193,6 +193,10 @@ func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (tex
 	switch l.bug {
 	case "has steps without a turn":
 		s.Input = nil
+	case "has turns that are no pointers":
+		s.Input = *turn
+	case "has turns with the first messages alone":
+		turn.Messages = turn.Messages[:1]
 	case "has turns without messages":
 		turn.Messages = nil
 	}
