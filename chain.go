@@ -40,18 +40,25 @@ type chain struct {
 
 	// The fields below are built from these by the first dispatch, so that
 	// registering many hooks one by one costs little.
-	mu      sync.Mutex // held while they are built
-	made    atomic.Bool
-	hooks   []*hook // in running order
-	main    lane    // hooks that neither decide nor watch
+	mu      sync.Mutex    // held while they are built
+	state   atomic.Uint32 // one of the states below
+	hooks   []*hook       // in running order
+	main    lane          // hooks that neither decide nor watch
 	guards  lane
 	watches lane
 
-	// direct says that no hook must be asked before it runs and nobody
-	// watches: then all is every function, guards last.
-	direct bool
-	all    any
+	all any // in the state direct: the functions, guards last
 }
+
+// The states of a chain. Direct is one in which no hook must be asked before it
+// runs and nobody watches.
+const (
+	unbuilt = iota
+	built
+	direct
+)
+
+func (ch *chain) direct() bool { return ch.state.Load() == direct }
 
 // registered returns the hooks in the order of registration.
 func (ch *chain) registered() []*hook {
@@ -139,7 +146,7 @@ func (ch *chain) compacted() *chain {
 
 // prepared returns ch with all that is built from what was registered.
 func (ch *chain) prepared(compile func([]*hook) any) *chain {
-	if !ch.made.Load() {
+	if ch.state.Load() == unbuilt {
 		ch.build(compile)
 	}
 	return ch
@@ -148,7 +155,7 @@ func (ch *chain) prepared(compile func([]*hook) any) *chain {
 func (ch *chain) build(compile func([]*hook) any) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
-	if ch.made.Load() {
+	if ch.state.Load() != unbuilt {
 		return
 	}
 	ch.hooks = ch.inOrder()
@@ -157,11 +164,12 @@ func (ch *chain) build(compile func([]*hook) any) {
 	ch.main.build(ch.hooks[:guards], compile)
 	ch.guards.build(ch.hooks[guards:watches], compile)
 	ch.watches.build(ch.hooks[watches:], func([]*hook) any { return nil })
-	ch.direct = watches == len(ch.hooks) && ch.main.plain() && ch.guards.plain()
-	if ch.direct {
-		ch.all = compile(ch.hooks)
+	if watches < len(ch.hooks) || !ch.main.plain() || !ch.guards.plain() {
+		ch.state.Store(built)
+		return
 	}
-	ch.made.Store(true)
+	ch.all = compile(ch.hooks)
+	ch.state.Store(direct)
 }
 
 // lane is the hooks of a chain that are of one rank, grouped so that a dispatch

@@ -70,16 +70,23 @@ func (n *nest) fault(at InterceptionPoint) error {
 }
 
 // newNest returns the nest for the hooks of a seam that was opened in outer,
-// with what f, the innermost frame of ctx, holds.
+// with what f, the innermost frame of ctx, carries.
 func newNest(ctx context.Context, f *frame, outer *nest) *nest {
-	in := &nest{frame: newFrame(ctx, f), outer: outer, depth: 1}
-	in.frame.nest = in
-	if outer == nil {
-		in.root = &in.broken
-	} else {
+	in := new(nest)
+	in.begin(ctx, f)
+	in.outer, in.depth, in.root = outer, 1, &in.broken
+	if outer != nil {
 		in.depth, in.root, in.observes = outer.depth+1, outer.root, outer.observes
 	}
 	return in
+}
+
+// begin makes the frame of n one over ctx.
+func (n *nest) begin(ctx context.Context, f *frame) {
+	if !framed.Load() {
+		framed.Store(true)
+	}
+	n.frame.Context, n.frame.carried, n.frame.nest = ctx, f.holds(), n
 }
 
 // onlookers returns the ctx for observers and watches, and the nest that is over
@@ -93,8 +100,8 @@ func onlookers(ctx context.Context) (context.Context, *nest) {
 	if n == nil || n.observes {
 		return ctx, nil
 	}
-	in := &nest{frame: newFrame(ctx, f), outer: n, depth: n.depth, observes: true}
-	in.frame.nest = in
+	in := &nest{outer: n, depth: n.depth, observes: true}
+	in.begin(ctx, f)
 	in.root = &in.broken
 	return &in.frame, in
 }
@@ -114,7 +121,7 @@ func lasting(ctx context.Context) context.Context {
 	if n == nil {
 		return ctx
 	}
-	in := &nest{frame: newFrame(ctx, f), outer: n, depth: n.depth, root: n.root, observes: n.observes}
-	in.frame.nest = in
+	in := &nest{outer: n, depth: n.depth, root: n.root, observes: n.observes}
+	in.begin(ctx, f)
 	return &in.frame
 }

@@ -5,7 +5,6 @@ package hooks
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/loophooks/hooks/internal/shallow"
@@ -90,7 +89,7 @@ type ownMap struct {
 // the framework's. In front of the body a map that was made before will do;
 // behind it the body may have kept that one, unless it was made from a text.
 func (o *ownMap) detach(m *map[string]any, at side) {
-	switch mine := *m != nil && sameMap(*m, o.made); {
+	switch mine := *m != nil && shallow.SameMap(*m, o.made); {
 	case mine && (o.parsed || at != after):
 		return
 	case len(*m) == 0:
@@ -99,11 +98,6 @@ func (o *ownMap) detach(m *map[string]any, at side) {
 		*m = maps.Clone(*m)
 	}
 	o.made, o.parsed = *m, false
-}
-
-// sameMap says whether a and b are one map.
-func sameMap(a, b map[string]any) bool {
-	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
 // snapshot is the payload of a point. Its fields are those of the contexts that

@@ -120,8 +120,8 @@ func fireHooks[C any](s *seam, p *point, c *C) (err error) {
 	if s.values != nil {
 		s.nested = s.values.fire()
 	}
-	if std := p.std.Load(); std != nil && p.scoped.Load() == 0 && observed.Load() == 0 && std.prepared(p.compile).direct {
-		return fireDirect(s, p, std, ctx, c)
+	if std := p.std.Load(); std != nil && p.scoped.Load() == 0 && observed.Load() == 0 && std.prepared(p.compile).direct() {
+		return fireDirect(ctx, s, p, std, c)
 	}
 	var r round
 	if !r.open(ctx, &s.inner.frame, p) { // what there was is gone again
@@ -154,53 +154,15 @@ func fireHooks[C any](s *seam, p *point, c *C) (err error) {
 
 // fireDirect is fireHooks for the default registry alone, where nothing is
 // filtered and nobody looks.
-func fireDirect[C any](s *seam, p *point, std *chain, ctx context.Context, c *C) error {
-	fns, in := std.all.([]Func[C]), prepare(p, c)
-	at, panicked, err := callFired(s, p, ctx, fns, in, c)
-	if at < len(fns) {
-		return fireRest(s, p, std, ctx, fns, in, c, at, panicked, err)
-	}
-	return s.fired(p, c, nil)
-}
-
-// callFired is callAll for a seam, which has to settle where a hook ends the
-// goroutine. One frame does both: a second one costs as much as a hook does.
-func callFired[C any](s *seam, p *point, ctx context.Context, fns []Func[C], in inputMap, c *C) (at int, panicked *PanicError, err error) {
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		value := recover()
-		if value == nil && unwindingHere() == exiting {
-			_ = s.fired(p, c, ErrGoexit) // there is nobody left to return it to
-			s.exited(p, c)
-			return
-		}
-		panicked = newPanicError(value)
-	}()
-	for ; at < len(fns); at++ {
-		if *in == nil {
-			ensureInput(in)
-		}
-		if err = fns[at](ctx, c); err != nil {
-			break
-		}
-	}
-	returned = true
-	return at, nil, err
-}
-
-// fireRest goes on behind the hook that failed, in a frame that settles.
-func fireRest[C any](s *seam, p *point, std *chain, ctx context.Context, fns []Func[C], in inputMap, c *C, at int, panicked *PanicError, err error) error {
+func fireDirect[C any](ctx context.Context, s *seam, p *point, std *chain, c *C) error {
 	returned := false
 	defer func() {
 		if !returned {
-			_ = s.fired(p, c, ErrGoexit)
+			_ = s.fired(p, c, ErrGoexit) // there is nobody left to return it to
 			s.exited(p, c)
 		}
 	}()
-	err = runRest(ctx, p, std.hooks, fns, in, c, at, panicked, err)
+	err := runAll(ctx, p, std.hooks, std.all.([]Func[C]), prepare(p, c), c)
 	returned = true
 	return s.fired(p, c, err)
 }

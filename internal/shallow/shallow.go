@@ -78,6 +78,13 @@ func Equal(a, b any) bool {
 // EqualMaps is Equal for the most frequent kind of map, without reflection.
 func EqualMaps(a, b map[string]any) bool { return maps.EqualFunc(a, b, Identical) }
 
+// SameMap reports whether a and b are one map, which a change of one changes too.
+// Two nil maps are one.
+func SameMap(a, b map[string]any) bool {
+	// A map is a pointer; package reflect tells as much in ten times the time.
+	return *(*unsafe.Pointer)(unsafe.Pointer(&a)) == *(*unsafe.Pointer)(unsafe.Pointer(&b))
+}
+
 func equalMaps(a, b reflect.Value) bool {
 	if a.Len() != b.Len() {
 		return false
