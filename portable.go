@@ -24,16 +24,29 @@ func (c *Caller) portable() portableCaller {
 	return portableCaller{c.RunID, c.ParentRunID, c.RootRunID, c.Tenant, c.AgentRole}
 }
 
-// value is v as JSON can hold it: a value that can't be encoded becomes a text
-// that says so, without quoting it.
+// value is v as JSON can hold it: a value that can't be encoded, or an entry of
+// an input that can't, becomes a text that says so, without quoting it.
 type value struct{ v any }
+
+const notJSON = "(not JSON)"
 
 func (v value) MarshalJSON() ([]byte, error) {
 	raw, err := encode(v.v)
-	if err != nil {
-		return json.Marshal("(not JSON)")
+	if err == nil {
+		return raw, nil
 	}
-	return raw, nil
+	input, ok := v.v.(map[string]any)
+	if !ok {
+		return json.Marshal(notJSON)
+	}
+	entries := make(map[string]json.RawMessage, len(input))
+	for key, entry := range input {
+		if raw, err = encode(entry); err != nil {
+			raw = []byte(`"` + notJSON + `"`)
+		}
+		entries[key] = raw
+	}
+	return json.Marshal(entries)
 }
 
 // encode is json.Marshal for foreign values, whose methods may panic.
@@ -109,13 +122,16 @@ func (s *Step) MarshalJSON() ([]byte, error) {
 func (s *Step) LogValue() slog.Value { return logValue(s) }
 
 // MarshalJSON writes the portable fields of t; see [Execution.MarshalJSON].
-func (t *Turn) MarshalJSON() ([]byte, error) {
+func (t Turn) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Number   int
 		Messages []portableMessage
 		Reply    portableMessage
 	}{t.Number, portableMessages(t.Messages), portableMessages([]Message{t.Reply})[0]})
 }
+
+// LogValue returns the portable fields of t, as MarshalJSON writes them.
+func (t Turn) LogValue() slog.Value { return logValue(t) }
 
 // MarshalJSON writes the portable fields of m; see [Execution.MarshalJSON].
 func (m *ModelCall) MarshalJSON() ([]byte, error) {
@@ -163,9 +179,9 @@ func (t *ToolCall) LogValue() slog.Value { return logValue(t) }
 // logValue returns the JSON of a context, which JSON handlers write as it is and
 // text handlers as a text.
 func logValue(c json.Marshaler) slog.Value {
-	raw, err := c.MarshalJSON()
+	raw, err := json.Marshal(c) // which writes a nil context as null
 	if err != nil {
-		return slog.StringValue("(not JSON)")
+		return slog.StringValue(notJSON)
 	}
 	return slog.AnyValue(json.RawMessage(raw))
 }
