@@ -42,6 +42,7 @@ type carried struct {
 	scopes []*Registry // the active registries but the default one, from the outermost in
 	caller *Caller     // nil if nobody said who calls
 	run    *run        // the execution around, nil outside of one
+	inner  bool        // of a seam that was opened with the ctx of a hook
 }
 
 var nothing carried
@@ -427,6 +428,8 @@ func (x *Execution) ready(side) inputMap { return &x.Inputs }
 
 // detach gives hooks a map that isn't the framework's.
 func (x *Execution) detach(at side) { x.inputs.detach(&x.Inputs, at) }
+
+func (x *Execution) forgetAnswer() { x.inputs.handOver() }
 
 func (x *Execution) payload(at side) (s snapshot) {
 	if at != after {

@@ -146,14 +146,19 @@ func On[C any](p Point[C], fn Func[C], opts ...Option) *Registration {
 // runs after all hooks of the dispatch, on what will really be run or shown,
 // and its failure stops what it guards. It is safe for concurrent use.
 func Guard[C any](p Point[C], fn Func[C], opts ...Option) *Registration {
-	return register(p, fn, callerPC(), append([]Option{AsGuard()}, opts...))
+	return registerBy("Guard", p, fn, callerPC(), append([]Option{AsGuard()}, opts...))
 }
 
 // register is On with the place of registration given, for the adapters of
 // the older dialects.
 func register[C any](p Point[C], fn Func[C], pc uintptr, opts []Option) *Registration {
-	checkTarget("On", p.p, fn == nil)
-	cfg := newConfig("On", p.p, opts)
+	return registerBy("On", p, fn, pc, opts)
+}
+
+// registerBy is register on behalf of the function named.
+func registerBy[C any](caller string, p Point[C], fn Func[C], pc uintptr, opts []Option) *Registration {
+	checkTarget(caller, p.p, fn == nil)
+	cfg := newConfig(caller, p.p, opts)
 	if cfg.timeout > 0 {
 		fn = withDeadline(fn, cfg.timeout)
 	}

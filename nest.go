@@ -39,13 +39,24 @@ func (f *frame) openNest() *nest {
 	return n
 }
 
-// Nested reports whether ctx comes from a hook, guard, watch or observer of a
-// seam. A judge that calls a model through the seams sees its own calls, too,
-// and passes them over by it. It is false for a nil ctx and under a bare
-// [Dispatch].
+// Nested reports whether ctx is that of a seam which was opened with the ctx of
+// a hook, guard, watch or observer, or which is in the body of such a one: in the
+// hooks of the seam, and in its body. A judge that calls a model through the
+// seams sees its own calls, too, and passes them over by it:
+//
+//	hooks.Guard(hooks.PostModelCall, func(ctx context.Context, m *hooks.ModelCall) error {
+//		if hooks.Nested(ctx) {
+//			return nil
+//		}
+//		return judge(ctx, m.Response) // which calls a model by RunModel
+//	})
+//
+// The ctx of the judge itself is not nested, as long as no hook has opened the
+// seam that it judges; nor is a nil ctx. That a hook has returned meanwhile makes
+// no difference. Nested is safe for concurrent use.
 func Nested(ctx context.Context) bool {
 	f := frameOf(ctx)
-	return f != nil && f.nest != nil
+	return f.holds().inner
 }
 
 // enter refuses a seam that is opened too deep inside hooks, or in a nest that

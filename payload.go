@@ -100,6 +100,14 @@ func (o *ownMap) detach(m *map[string]any, at side) {
 	o.made, o.parsed = *m, false
 }
 
+// handOver says that a body sees the map, and may keep it. One that was made from
+// a text stays the context's own.
+func (o *ownMap) handOver() {
+	if !o.parsed {
+		*o = ownMap{}
+	}
+}
+
 // snapshot is the payload of a point. Its fields are those of the contexts that
 // have them; a payload of several parts sets several.
 type snapshot struct {

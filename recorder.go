@@ -60,6 +60,9 @@ func (r *recorder) describe(ctx context.Context, c any, id identity) {
 		fillString(&ev.Tenant, caller.Tenant)
 		fillString(&ev.AgentRole, caller.AgentRole)
 	}
+	if run := frameOf(ctx).holds().run; run != nil { // as the seams fill it in
+		ev.ParentRunID, ev.RootRunID = run.parent, run.root
+	}
 	fillString(&ev.RootRunID, ev.RunID)
 }
 

@@ -23,7 +23,7 @@ type run struct {
 // runVars holds the variables of one execution: by *RunVar[T], a function that
 // returns the *T.
 type runVars struct {
-	ctx    context.Context // the execution's, for init functions
+	ctx    atomic.Pointer[frame] // the execution's, for init functions
 	values sync.Map
 }
 
@@ -91,25 +91,28 @@ func enterRun(ctx context.Context, outer *frame, x *Execution) *frame {
 	if around := node.carried.run; around != nil {
 		node.run.outermost = around.outermost
 	}
-	node.vars.ctx = &node.frame
+	node.vars.ctx.Store(&node.frame)
 	caller := x.Caller // apart from the node; see withCaller
 	node.carried.caller, node.carried.run = &caller, &node.run
 	node.frame.carried = &node.carried
 	return &node.frame
 }
 
-// renamed returns what an execution carries that a hook gave another ID.
-func (c *carried) renamed(to *Caller) *carried {
-	if c.run.id == to.RunID {
-		return c
+// nested says that the execution runs inside another one of this process.
+func (r *run) nested() bool { return r.vars != r.outermost }
+
+// settleIDs makes whole what hooks left of the IDs of x, whose record is r: an
+// execution has a RunID, a nested one can't leave its place in the tree, and one
+// that is its own root stays that under another name.
+func (x *Execution) settleIDs(r *run) {
+	fillString(&x.RunID, r.id)
+	switch {
+	case r.nested():
+		x.ParentRunID, x.RootRunID = r.parent, r.root
+	case x.RootRunID == "", x.RootRunID == r.id:
+		x.RootRunID = x.RunID
+		x.set.root = x.RunID
 	}
-	other, record := *c, *c.run
-	record.id = to.RunID
-	if record.root == c.run.id {
-		record.root = to.RunID
-	}
-	other.run = &record
-	return &other
 }
 
 // RunVar is a variable of which each execution has its own. A value is made
@@ -132,7 +135,6 @@ func (c *carried) renamed(to *Caller) *carried {
 //	}
 type RunVar[T any] struct {
 	init func(ctx context.Context, v *T)
-	_    byte // two variables never have one address, by which they are told apart
 }
 
 // NewRunVar returns a variable whose values begin as init leaves them; a nil
@@ -171,7 +173,7 @@ func (v *RunVar[T]) in(vars *runVars) *T {
 	got, _ := vars.values.LoadOrStore(v, sync.OnceValue(func() *T {
 		value := new(T)
 		if v.init != nil {
-			v.init(vars.ctx, value)
+			v.init(vars.ctx.Load(), value)
 		}
 		return value
 	}))

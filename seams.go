@@ -74,6 +74,12 @@ func (s *seam) open(ctx context.Context, caller *Caller, values *Values) error {
 	if err := s.outer.enter(); err != nil {
 		return err
 	}
+	if s.frame != nil && s.frame.nest != nil && !s.frame.carried.inner {
+		carried := *s.frame.carried
+		carried.inner = true
+		s.frame = &frame{s.ctx, &carried, s.frame.nest}
+		s.ctx = s.frame
+	}
 	return s.ctx.Err()
 }
 
@@ -132,15 +138,21 @@ func fireHooks[C any](s *seam, p *point, c *C) (err error) {
 	}
 	var room recorder
 	rec := r.recorder(&room)
-	outcome, returned := ErrGoexit, false
+	outcome, decided, returned := ErrGoexit, false, false
 	defer func() {
-		if !returned {
-			_ = s.fired(p, c, ErrGoexit) // there is nobody left to return it to
-			closeRound(&r, rec, c, outcome)
-			s.exited(p, c)
+		switch {
+		case returned:
+			return
+		case !decided: // a hook ends the goroutine, and nobody is left to return anything to
+			_ = s.fired(p, c, ErrGoexit)
+			closeRound(&r, rec, c, ErrGoexit)
+		case outcome == nil && s.stage == before: // an onlooker does, and no body will run
+			_ = s.settle(p, c, ErrGoexit)
 		}
+		s.exited(p, c)
 	}()
 	outcome = decide(&r, rec, c)
+	decided = true
 	if fault := s.inner.fault(p.name); fault != nil {
 		outcome = fault
 	}

@@ -235,8 +235,10 @@ func (s *seam) beginExecution(ctx context.Context, x *Execution) error {
 		s.close()
 		return err
 	}
+	s.follow(x)
 	err := fire(s, before, Input, x)
 	s.follow(x)
+	x.inputs.handOver()
 	if err == nil {
 		err = s.ctx.Err()
 	}
@@ -246,14 +248,18 @@ func (s *seam) beginExecution(ctx context.Context, x *Execution) error {
 	return nil
 }
 
-// follow makes the ctx of the body carry what hooks made of the Caller.
+// follow makes the ctx carry what hooks made of the Caller.
 func (s *seam) follow(x *Execution) {
+	record := s.frame.carried.run
+	x.settleIDs(record)
 	if x.Caller.sameAs(s.frame.carried.caller) {
 		return
 	}
-	under := frame{s.frame.Context, s.frame.carried.renamed(&x.Caller), s.frame.nest}
-	s.frame = withCaller(s.ctx, &under, x.Caller)
+	carried := *s.frame.carried
+	carried.run = &run{x.RunID, x.ParentRunID, x.RootRunID, record.vars, record.outermost}
+	s.frame = withCaller(s.ctx, &frame{s.frame.Context, &carried, s.frame.nest}, x.Caller)
 	s.ctx, s.stale = s.frame, true
+	record.vars.ctx.Store(s.frame)
 }
 
 func (s *seam) endExecution(x *Execution) error {

@@ -11,7 +11,8 @@ import (
 
 // WatchFunc looks at what became of a passage of a point: c as it finally is,
 // and what the passage returned. Its c is a copy that it may keep but not
-// write, and err is nil, or a [*HookAborted] where a hook stopped the passage.
+// write, and err is nil, a [*HookAborted] where a hook stopped the passage, or
+// [ErrGoexit] where a hook ended the goroutine.
 type WatchFunc[C any] = func(ctx context.Context, c *C, err error)
 
 // Watch registers fn at p to look at each passage. Watches run last: after hooks
