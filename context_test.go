@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -301,6 +302,58 @@ func TestCaller_ofTheCtxIsFilteredAndObserved(t *testing.T) {
 	assert.Equal(t, []string{"run-1 Writer ls 1"}, events)
 }
 
+// A field that is added to Caller must be filled in, taken back and compared.
+func TestCaller_everyFieldTravels(t *testing.T) {
+	t.Parallel()
+	fields := reflect.TypeFor[hooks.Caller]()
+	for i := range fields.NumField() {
+		name := fields.Field(i).Name
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said hooks.Caller
+			fill(reflect.ValueOf(&said).Elem().Field(i), "")
+			of := func(c hooks.Caller) any { return reflect.ValueOf(c).Field(i).Interface() }
+			ctx := hooks.WithCaller(t.Context(), said)
+			assert.Equal(t, said, hooks.CallerFrom(ctx))
+			seamEach(t, seamDrivers(), func(t *testing.T, _ context.Context, _ *hooks.Registry, d seamDriver) {
+				c, runs := d.fresh(), 0
+				body := func(ctx context.Context, c seamContext) error {
+					runs++
+					if _, tool := c.native().(*hooks.ToolCall); !tool {
+						assert.Equal(t, of(said), of(*c.who()))
+					}
+					return nil
+				}
+				require.NoError(t, d.run(ctx, c, body))
+				assert.Equal(t, of(said), of(*c.who()), "filled in")
+				require.NoError(t, d.run(t.Context(), c, seamProceed))
+				if _, run := c.(seamExecution); !run || name != "RunID" && name != "RootRunID" {
+					assert.Zero(t, of(*c.who()), "taken back")
+				} else {
+					assert.NotEqual(t, of(said), of(*c.who()))
+				}
+				require.NoError(t, d.run(ctx, c, body))
+				assert.Equal(t, of(said), of(*c.who()), "and filled in anew")
+				assert.Equal(t, 2, runs)
+
+				// What somebody set since isn't taken back.
+				var other hooks.Caller
+				fill(reflect.ValueOf(&other).Elem().Field(i), "other")
+				reflect.ValueOf(c.who()).Elem().Field(i).Set(reflect.ValueOf(other).Field(i))
+				require.NoError(t, d.run(t.Context(), c, seamProceed))
+				assert.Equal(t, of(other), of(*c.who()))
+			})
+			steps := 0
+			require.NoError(t, hooks.RunStep(t.Context(), &hooks.Step{Caller: said}, func(ctx context.Context, _ *hooks.Step) error {
+				steps++
+				assert.Equal(t, of(said), of(hooks.CallerFrom(ctx)), "a step that differs in it alone carries it")
+				return nil
+			}))
+			assert.Equal(t, 1, steps)
+		})
+	}
+}
+
 // The values of the call stay with it: a Caller is plain data.
 func TestCaller_isCopiedWithoutValues(t *testing.T) {
 	t.Parallel()
@@ -334,4 +387,28 @@ func TestContext_showsHooksNoNilMap(t *testing.T) {
 	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "ls"}, seamReturns("a")))
 	require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{}, func(context.Context, *hooks.Execution) error { return nil }))
 	assert.Equal(t, 2*6, ran)
+}
+
+// Hooks get inputs of their own at all four points, and a body may keep those
+// that it saw.
+func TestExecution_hooksWriteIntoNobodysMap(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	edits := 0
+	for _, p := range seamExecPoints {
+		seamOnExec(r, p, edit(func(x *hooks.Execution) { edits++; x.Inputs[string(p.Name())] = edits }))
+	}
+	given := map[string]any{"topic": "cats"}
+	x := &hooks.Execution{Inputs: given}
+	var kept []map[string]any
+	for range 2 {
+		require.NoError(t, hooks.RunExecution(ctx, x, func(_ context.Context, x *hooks.Execution) error { kept = append(kept, x.Inputs); return nil }))
+	}
+	assert.Equal(t, 8, edits)
+	assert.Equal(t, map[string]any{"topic": "cats"}, given)
+	assert.Equal(t, []map[string]any{
+		{"topic": "cats", "execution_start": 1, "input": 2},
+		{"topic": "cats", "execution_start": 5, "input": 6, "output": 3, "execution_end": 4},
+	}, kept)
+	assert.Equal(t, map[string]any{"topic": "cats", "execution_start": 5, "input": 6, "output": 7, "execution_end": 8}, x.Inputs)
 }

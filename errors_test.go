@@ -5,6 +5,7 @@ package hooks_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -282,4 +283,30 @@ func TestHookAborted_publicText(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, tt.abort.PublicText())
 	}
+}
+
+func TestAbortRun_stopsTheRun(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, &hooks.HookAborted{Reason: "over budget", StopRun: true}, hooks.AbortRun("over budget"))
+	ctx, r := newRun(t)
+	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](hooks.AbortRun("over budget")), hooks.In(r))
+	call := &hooks.ToolCall{Name: "ls"}
+	abort := aborted(t, hooks.RunTool(ctx, call, seamReturns("a")))
+	assert.True(t, abort.StopRun)
+	assert.Same(t, abort, call.Blocked)
+}
+
+// JSON holds no cause, which may hold secrets, however an abort is encoded.
+func TestHookAborted_jsonHidesTheCause(t *testing.T) {
+	t.Parallel()
+	abort := hooks.HookAborted{Reason: "no", Message: "m", Source: "s", StopRun: true, Point: "p", Err: errors.New("sk-secret")}
+	const want = `{"Reason":"no","Message":"m","Source":"s","StopRun":true,"Point":"p"}`
+	for name, v := range map[string]any{"value": abort, "pointer": &abort, "error": error(&abort)} {
+		raw, err := json.Marshal(v)
+		require.NoError(t, err, name)
+		assert.JSONEq(t, want, string(raw), name)
+	}
+	raw, err := json.Marshal([]any{(*hooks.HookAborted)(nil), hooks.HookAborted{}, struct{ Blocked *hooks.HookAborted }{&abort}})
+	require.NoError(t, err)
+	assert.JSONEq(t, `[null,{},{"Blocked":`+want+`}]`, string(raw))
 }

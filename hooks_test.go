@@ -93,6 +93,59 @@ func TestOn_refusesMistakes(t *testing.T) {
 	}
 }
 
+func TestGuard_isOnAsGuard(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	short := hooks.Guard(hooks.PreToolCall, note[hooks.ToolCall](&tr, "short"), hooks.In(r), hooks.WithTools("rm"), hooks.WithPriority(1))
+	long := hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, "long"), hooks.In(r), hooks.WithTools("rm"), hooks.AsGuard())
+	twice := hooks.Guard(hooks.PreToolCall, note[hooks.ToolCall](&tr, "twice"), hooks.In(r), hooks.AsGuard(), hooks.WithFailClosed(), nil)
+	hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, "hook"), hooks.In(r), hooks.WithPriority(-1))
+	for _, reg := range []*hooks.Registration{short, long, twice} {
+		assert.Equal(t, hooks.KindGuard, reg.Kind())
+		assert.Regexp(t, `^hooks_test\.go:[0-9]+$`, reg.Place())
+	}
+	require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "rm"}))
+	assert.Equal(t, "hook short long twice", tr.take())
+
+	failing := hooks.Guard(hooks.PreToolCall, fails[hooks.ToolCall](errBroken), hooks.In(r), hooks.WithName("policy"))
+	abort := aborted(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "rm"}))
+	assert.Equal(t, "policy failed", abort.Reason, "it is fail-closed")
+	assert.True(t, failing.Remove())
+	assert.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: "rm"}))
+}
+
+// The options that are given stay as they are.
+func TestGuard_writesIntoNoSliceOfOptions(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	opts := append(make([]hooks.Option, 0, 4), hooks.In(r))
+	hooks.Guard(hooks.PreStep, fails[hooks.Step](nil), opts...)
+	assert.Equal(t, hooks.KindHook, hooks.On(hooks.PreStep, fails[hooks.Step](nil), opts...).Kind())
+	assert.Nil(t, opts[:2][1])
+}
+
+func TestGuard_refusesMistakes(t *testing.T) {
+	t.Parallel()
+	r := hooks.NewRegistry()
+	step := fails[hooks.Step](nil)
+	for want, guard := range map[string]func(){
+		"hooks: Guard(pre_step): the function is nil": func() { hooks.Guard(hooks.PreStep, nil, hooks.In(r)) },
+		"hooks: Guard: the zero Point":                func() { hooks.Guard(hooks.Point[hooks.Step]{}, step, hooks.In(r)) },
+		"hooks: Guard(pre_step): AsGuard with WithOnce": func() {
+			hooks.Guard(hooks.PreStep, step, hooks.In(r), hooks.WithOnce())
+		},
+		"hooks: Guard(pre_step): In(nil)":   func() { hooks.Guard(hooks.PreStep, step, hooks.In(nil)) },
+		"hooks: Guard(pre_step): WithTools": func() { hooks.Guard(hooks.PreStep, step, hooks.In(r), hooks.WithTools("a")) },
+		"hooks: Guard(pre_step): WithAgents() names nothing": func() {
+			hooks.Guard(hooks.PreStep, step, hooks.In(r), hooks.WithAgents())
+		},
+	} {
+		assert.Contains(t, panicText(t, guard), want)
+	}
+	assert.Equal(t, "no hooks\n", r.String())
+}
+
 func TestOption_lastOneWins(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)

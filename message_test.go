@@ -5,6 +5,7 @@ package hooks_test
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -188,6 +189,251 @@ func TestMessage_editsLeaveTheHistoryAlone(t *testing.T) {
 			assert.Equal(t, []hooks.ToolRequest{{Name: "ls"}, {}}, asked[:2])
 		})
 	}
+}
+
+// seamParts returns parts of a framework's own, as a host makes them.
+func seamParts() []hooks.Part {
+	return []hooks.Part{
+		hooks.NewPart("native text", hooks.Part{Kind: "text", Text: "a secret"}),
+		hooks.NewPart("native image", hooks.Part{Kind: "image"}),
+	}
+}
+
+func seamRedact(s string) string { return strings.ReplaceAll(s, "secret", "***") }
+
+func TestPart_knowsItsEdits(t *testing.T) {
+	t.Parallel()
+	edits := map[string]struct {
+		edit   func(p *hooks.Part)
+		edited bool
+	}{
+		"nothing":          {func(*hooks.Part) {}, false},
+		"text":             {func(p *hooks.Part) { p.Text = "b" }, true},
+		"text, emptied":    {func(p *hooks.Part) { p.Text = "" }, true},
+		"text, and back":   {func(p *hooks.Part) { p.Text = "b"; p.Text = "a secret" }, false},
+		"kind":             {func(p *hooks.Part) { p.Kind = "html" }, true},
+		"native":           {func(p *hooks.Part) { p.Native = "other" }, true},
+		"made by hand":     {func(p *hooks.Part) { *p = hooks.Part{Kind: p.Kind, Text: p.Text, Native: p.Native} }, true},
+		"made anew":        {func(p *hooks.Part) { *p = hooks.NewPart("x", hooks.Part{Text: "y"}) }, false},
+		"made anew edited": {func(p *hooks.Part) { *p = hooks.NewPart("x", hooks.Part{}); p.Text = "y" }, true},
+		"a copy":           {func(p *hooks.Part) { q := *p; q.Text = "b" }, false},
+	}
+	for name, tc := range edits {
+		p := seamParts()[0]
+		tc.edit(&p)
+		assert.Equal(t, tc.edited, p.Edited(), name)
+	}
+	for _, native := range []any{nil, []byte("png"), map[string]int{}, func() {}} {
+		p := hooks.NewPart(native, hooks.Part{Kind: "k", Native: "replaced"})
+		assert.False(t, p.Edited(), "%T", native)
+	}
+	assert.Equal(t, "native", hooks.NewPart("native", hooks.Part{Native: "replaced"}).Native)
+	assert.True(t, new(hooks.Part).Edited())
+}
+
+// Wherever a part stands, it is known after EditText whether it may be sent.
+func TestPart_editTextKeepsItsNative(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(parts []hooks.Part) []hooks.Part{
+		"Message.EditText": func(parts []hooks.Part) []hooks.Part {
+			m := hooks.NewMessage(1, hooks.Message{Parts: parts})
+			m.EditText(seamRedact)
+			assert.True(t, m.Edited())
+			return m.Parts
+		},
+		"ModelCall.EditText": func(parts []hooks.Part) []hooks.Part {
+			m := hooks.ModelCall{Messages: []hooks.Message{{Content: "x"}, {Parts: parts}}}
+			m.EditText(seamRedact)
+			return m.Messages[1].Parts
+		},
+		"ModelCall.EditResponse": func(parts []hooks.Part) []hooks.Part {
+			m := hooks.ModelCall{Parts: parts}
+			m.EditResponse(seamRedact)
+			return m.Parts
+		},
+		"ToolCall.EditText": func(parts []hooks.Part) []hooks.Part {
+			c := hooks.ToolCall{Parts: parts}
+			c.EditText(seamRedact)
+			return c.Parts
+		},
+	} {
+		own := seamParts()
+		got := edit(own)
+		require.Len(t, got, 2, name)
+		assert.Equal(t, "a ***", got[0].Text, name)
+		assert.Equal(t, "native text", got[0].Native, name)
+		assert.True(t, got[0].Edited(), name)
+		assert.False(t, got[1].Edited(), name)
+		assert.Equal(t, seamParts(), own, "%s: the framework's own parts", name)
+	}
+}
+
+func TestMessage_knowsEditsOfItsParts(t *testing.T) {
+	t.Parallel()
+	m := hooks.NewMessage(1, hooks.Message{Parts: seamParts()})
+	assert.False(t, m.Edited())
+	m.Parts[1] = hooks.NewPart("native image", hooks.Part{Kind: "image"})
+	assert.False(t, m.Edited(), "an equal one")
+	m.Parts[1] = hooks.NewPart("another image", hooks.Part{Kind: "image"})
+	assert.True(t, m.Edited())
+	assert.False(t, m.Parts[1].Edited(), "it may be sent, in a message that is rebuilt")
+}
+
+func TestModelCall_editTextOfAllMessages(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	seamOnModel(r, hooks.PreModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.EditText(seamRedact); return nil })
+	history := []hooks.Message{
+		hooks.NewMessage(1, hooks.Message{Role: "user", Content: "my secret"}),
+		hooks.NewMessage(2, hooks.Message{Role: "assistant", Parts: seamParts(), ToolCalls: []hooks.ToolRequest{{Arguments: "secret"}}}),
+		hooks.NewMessage(3, hooks.Message{Role: "user", Content: "fine"}),
+	}
+	sent := 0
+	m := &hooks.ModelCall{Messages: history, Response: "secret"}
+	require.NoError(t, hooks.RunModel(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+		sent++
+		assert.Equal(t, "my ***", m.Messages[0].Content)
+		assert.Equal(t, "a ***", m.Messages[1].Text())
+		assert.Equal(t, "secret", m.Messages[1].ToolCalls[0].Arguments, "arguments are no text")
+		assert.Equal(t, []bool{true, true, false}, []bool{m.Messages[0].Edited(), m.Messages[1].Edited(), m.Messages[2].Edited()})
+		return nil
+	}))
+	assert.Equal(t, 1, sent)
+	for i := range history {
+		assert.False(t, history[i].Edited(), "the framework's own")
+	}
+}
+
+func TestModelCall_responseEdited(t *testing.T) {
+	t.Parallel()
+	body := func(_ context.Context, m *hooks.ModelCall) error {
+		m.Response, m.Parts = "a secret", seamParts()
+		m.ToolCalls = []hooks.ToolRequest{{ID: "1", Name: "ls", Arguments: "{}"}}
+		m.RawResponse, m.FinishReason, m.Usage = "raw", "stop", hooks.Usage{In: 3, CachedIn: 2, Out: 2, Reasoning: 1, CacheWrite: 1}
+		return nil
+	}
+	for name, tc := range map[string]struct {
+		post   func(m *hooks.ModelCall) error
+		edited bool
+	}{
+		"nothing":              {func(*hooks.ModelCall) error { return nil }, false},
+		"response":             {func(m *hooks.ModelCall) error { m.Response = "b"; return nil }, true},
+		"response, emptied":    {func(m *hooks.ModelCall) error { m.Response = ""; return nil }, true},
+		"response, and back":   {func(m *hooks.ModelCall) error { m.Response = "b"; m.Response = "a secret"; return nil }, false},
+		"EditResponse":         {func(m *hooks.ModelCall) error { m.EditResponse(seamRedact); return nil }, true},
+		"EditResponse, same":   {func(m *hooks.ModelCall) error { m.EditResponse(strings.Clone); return nil }, false},
+		"a part in place":      {func(m *hooks.ModelCall) error { m.Parts[0].Text = "b"; return nil }, true},
+		"a part dropped":       {func(m *hooks.ModelCall) error { m.Parts = m.Parts[:1]; return nil }, true},
+		"a tool call in place": {func(m *hooks.ModelCall) error { m.ToolCalls[0].Arguments = "x"; return nil }, true},
+		"no tool calls":        {func(m *hooks.ModelCall) error { m.ToolCalls = nil; return nil }, true},
+		"usage":                {func(m *hooks.ModelCall) error { m.Usage.In++; m.FinishReason = "x"; return nil }, false},
+		"vetoed":               {func(*hooks.ModelCall) error { return hooks.Abort("no") }, true},
+		"vetoed, by Goexit":    {func(*hooks.ModelCall) error { runtime.Goexit(); return nil }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			fired := 0
+			seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error {
+				fired++
+				assert.False(t, m.ResponseEdited(), "as the body left it")
+				return tc.post(m)
+			})
+			var parts []hooks.Part
+			m := &hooks.ModelCall{}
+			seamLeave(t, func() error {
+				return hooks.RunModel(ctx, m, func(ctx context.Context, m *hooks.ModelCall) error {
+					assert.False(t, m.ResponseEdited(), "in the body")
+					err := body(ctx, m)
+					parts = m.Parts
+					return err
+				})
+			})
+			assert.Equal(t, 1, fired)
+			assert.Equal(t, tc.edited, m.ResponseEdited())
+			assert.Equal(t, seamParts(), parts, "what the body made")
+			assert.Equal(t, "raw", m.RawResponse)
+			if strings.HasPrefix(name, "vetoed") {
+				assert.Empty(t, m.Response)
+				assert.Empty(t, m.Parts)
+				assert.Empty(t, m.ToolCalls)
+				assert.Equal(t, 3, m.Usage.In, "it was paid for")
+				assert.Equal(t, "stop", m.FinishReason)
+			}
+
+			// The next use begins anew.
+			require.NoError(t, hooks.RunModel(t.Context(), m, func(_ context.Context, m *hooks.ModelCall) error {
+				assert.Equal(t, hooks.Usage{}, m.Usage)
+				assert.Empty(t, m.FinishReason)
+				assert.Empty(t, m.Parts)
+				assert.Nil(t, m.RawResponse)
+				return nil
+			}))
+			assert.False(t, m.ResponseEdited())
+		})
+	}
+}
+
+func TestModelCall_answerIsAResponse(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	answer := func(_ context.Context, m *hooks.ModelCall) error { m.Answer("a secret"); return nil }
+	seamOnModel(r, hooks.PreModelCall, answer)
+	m := &hooks.ModelCall{Parts: seamParts()}
+	require.NoError(t, hooks.RunModel(ctx, m, func(context.Context, *hooks.ModelCall) error { t.Error("the model was called"); return nil }))
+	assert.Equal(t, "a secret", m.Response)
+	assert.Empty(t, m.Parts, "of no earlier response")
+	assert.False(t, m.ResponseEdited())
+	seamOnModel(r, hooks.PostModelCall, func(_ context.Context, m *hooks.ModelCall) error { m.EditResponse(seamRedact); return nil })
+	require.NoError(t, hooks.RunModel(ctx, m, func(context.Context, *hooks.ModelCall) error { t.Error("the model was called"); return nil }))
+	assert.Equal(t, "a ***", m.Response)
+	assert.True(t, m.ResponseEdited())
+}
+
+// What a body and a framework keep of a model call is theirs.
+func TestModelCall_hooksWriteIntoNobodysSlices(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	edits := 0
+	spoil := func(_ context.Context, m *hooks.ModelCall) error {
+		edits++
+		m.Messages[0].Content, m.Messages[0].ToolCalls[0].Name, m.Messages[0].Parts[0].Text = "x", "x", "x"
+		m.Tools[0] = "x"
+		for i := range m.ToolCalls {
+			m.ToolCalls[i].Name = "x"
+		}
+		for i := range m.Parts {
+			m.Parts[i].Text = "x"
+		}
+		return nil
+	}
+	fresh := func() ([]hooks.Message, []string, []hooks.Part, []hooks.ToolRequest) {
+		return []hooks.Message{{Content: "a", Parts: seamParts(), ToolCalls: []hooks.ToolRequest{{Name: "ls"}}}}, []string{"ls"},
+			seamParts(), []hooks.ToolRequest{{Name: "ls"}}
+	}
+	wantMessages, wantTools, wantParts, wantCalls := fresh()
+	for _, p := range []hooks.Point[hooks.ModelCall]{hooks.PreModelCall, hooks.PostModelCall} {
+		reg := hooks.On(p, spoil, hooks.In(r))
+		messages, tools, parts, calls := fresh()
+		m := &hooks.ModelCall{Messages: messages, Tools: tools}
+		var seen []hooks.Message
+		require.NoError(t, hooks.RunModel(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+			seen = m.Messages
+			m.Parts, m.ToolCalls = parts, calls
+			return nil
+		}))
+		assert.Equal(t, wantMessages, messages)
+		assert.Equal(t, wantTools, tools)
+		assert.Equal(t, wantParts, parts)
+		assert.Equal(t, wantCalls, calls)
+		if p == hooks.PostModelCall {
+			assert.Equal(t, wantMessages, seen, "what was sent stays what was sent")
+			assert.Equal(t, "x", m.ToolCalls[0].Name)
+		}
+		assert.Equal(t, "x", m.Messages[0].Content)
+		reg.Remove()
+	}
+	assert.Equal(t, 2, edits)
 }
 
 func seamEditing(edit func(m *hooks.Message)) seamModelFunc {

@@ -294,3 +294,107 @@ func TestNest_boundsAnObserverOfItself(t *testing.T) {
 	assert.Less(t, opened, 100, "the recursion ends")
 	assert.Positive(t, refused)
 }
+
+// What a hook opens is nested, and all that runs in it; what hooks are called
+// for isn't.
+func TestNested_tellsWhatHooksOpened(t *testing.T) {
+	t.Parallel()
+	var none context.Context
+	assert.False(t, hooks.Nested(none))
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		assert.False(t, hooks.Nested(ctx))
+		var tr trace
+		open := false // in which call the hook opens another
+		at := func(where string) func(ctx context.Context) {
+			return func(ctx context.Context) { tr.add(fmt.Sprint(where, "=", hooks.Nested(ctx))) }
+		}
+		inside := func(ctx context.Context, _ seamContext) error {
+			at("body")(ctx)
+			at("scope")(hooks.WithScope(hooks.WithCaller(ctx, hooks.Caller{AgentRole: "Judge"}), hooks.NewRegistry()))
+			return hooks.RunStep(ctx, &hooks.Step{}, func(ctx context.Context, _ *hooks.Step) error { at("below")(ctx); return nil })
+		}
+		if d.pre == hooks.PreStep.Name() {
+			inside = func(ctx context.Context, _ seamContext) error {
+				at("body")(ctx)
+				at("scope")(ctx)
+				at("below")(ctx)
+				return nil
+			}
+		}
+		d.onPre(r, func(ctx context.Context, _ seamContext) error {
+			at("pre")(ctx)
+			if open {
+				open = false
+				return d.run(ctx, d.fresh(), inside)
+			}
+			return nil
+		})
+		d.onPost(r, func(ctx context.Context, _ seamContext) error { at("guard")(ctx); return nil }, hooks.AsGuard())
+		require.NoError(t, d.run(ctx, d.fresh(), inside))
+		assert.Equal(t, "pre=false body=false scope=false below=false guard=false", tr.take())
+
+		open = true
+		require.NoError(t, d.run(ctx, d.fresh(), inside))
+		assert.Equal(t, "pre=false pre=true body=true scope=true below=true guard=true body=false scope=false below=false guard=false", tr.take())
+	})
+}
+
+func TestNested_tellsOnlookersAlike(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	opened := false
+	hooks.Watch(hooks.PreToolCall, func(ctx context.Context, c *hooks.ToolCall, _ error) {
+		tr.add(fmt.Sprint(c.Name, " watch=", hooks.Nested(ctx)))
+		if !opened {
+			opened = true
+			_ = hooks.RunTool(ctx, &hooks.ToolCall{Name: "inner"}, seamReturns("a"))
+		}
+	}, hooks.In(r))
+	r.Observe(func(ctx context.Context, ev hooks.HookDispatchedEvent) {
+		tr.add(fmt.Sprint(ev.ToolName, " observer=", hooks.Nested(ctx)))
+	})
+	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "outer"}, seamReturns("a")))
+	assert.Equal(t, "outer watch=false inner watch=true inner observer=true outer observer=false", tr.take())
+}
+
+// A judge that calls a model through the seams passes its own calls over, also
+// those that it makes when the seam it judged is long over.
+func TestNested_letsAJudgePassItselfOver(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(wg *sync.WaitGroup, call func()){
+		"at once": func(_ *sync.WaitGroup, call func()) { call() },
+		"later":   func(wg *sync.WaitGroup, call func()) { wg.Go(call) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			var wg sync.WaitGroup
+			var judged, passedOver, asked atomic.Int32
+			over := make(chan struct{})
+			seamOnModel(r, hooks.PostModelCall, func(ctx context.Context, _ *hooks.ModelCall) error {
+				if hooks.Nested(ctx) {
+					passedOver.Add(1)
+					return nil
+				}
+				judged.Add(1)
+				start(&wg, func() {
+					if name == "later" {
+						<-over
+					}
+					assert.NoError(t, hooks.RunModel(ctx, &hooks.ModelCall{Model: "judge"}, func(context.Context, *hooks.ModelCall) error {
+						asked.Add(1)
+						return nil
+					}))
+				})
+				return nil
+			}, hooks.AsGuard())
+			for range 3 {
+				require.NoError(t, hooks.RunModel(ctx, &hooks.ModelCall{}, seamSaysNothing))
+			}
+			close(over)
+			wg.Wait()
+			assert.Equal(t, []int32{3, 3, 3}, []int32{judged.Load(), asked.Load(), passedOver.Load()})
+		})
+	}
+}

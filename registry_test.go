@@ -112,6 +112,66 @@ func TestRegistration_tellsItsPoint(t *testing.T) {
 	}
 }
 
+func TestRegistration_tellsWhatItIs(t *testing.T) {
+	t.Parallel()
+	type facts struct {
+		name     string
+		kind     hooks.Kind
+		tools    []string
+		agents   []string
+		priority int
+		timeout  time.Duration
+	}
+	all := []hooks.Option{
+		hooks.WithName("n"), hooks.WithTools("Delete File", "rm*"), hooks.WithAgents("Writer", "Editor"),
+		hooks.WithPriority(-3), hooks.WithTimeout(time.Minute),
+	}
+	r := hooks.NewRegistry()
+	on := func(opts ...hooks.Option) *hooks.Registration {
+		return hooks.On(hooks.PreToolCall, noop, append(opts, hooks.In(r))...)
+	}
+	watch := func(opts ...hooks.Option) *hooks.Registration {
+		return hooks.Watch(hooks.PreToolCall, look[hooks.ToolCall](new(trace), ""), append(opts, hooks.In(r))...)
+	}
+	set := facts{"n", "", []string{"Delete File", "rm*"}, []string{"Writer", "Editor"}, -3, time.Minute}
+	of := func(kind hooks.Kind, f facts) facts { f.kind = kind; return f }
+	for what, tt := range map[string]struct {
+		reg  *hooks.Registration
+		want facts
+	}{
+		"hook":                {on(all...), of("hook", set)},
+		"hook, plain":         {on(), facts{kind: "hook"}},
+		"hook, fail-closed":   {on(hooks.WithFailClosed()), facts{kind: "hook"}},
+		"guard":               {hooks.Guard(hooks.PreToolCall, noop, append(all, hooks.In(r))...), of("guard", set)},
+		"guard, by an option": {on(append(all, hooks.AsGuard())...), of("guard", set)},
+		"watch":               {watch(all...), of("watch", set)},
+		"watch, plain":        {watch(), facts{kind: "watch"}},
+		"nil":                 {nil, facts{}},
+		"zero":                {new(hooks.Registration), facts{}},
+	} {
+		check := func() {
+			t.Helper()
+			if tt.want.name == "" {
+				tt.want.name = tt.reg.Place()
+			}
+			assert.Equal(t, tt.want, facts{tt.reg.Name(), tt.reg.Kind(), tt.reg.Tools(), tt.reg.Agents(), tt.reg.Priority(), tt.reg.Timeout()}, what)
+			if tt.want.kind == "" {
+				assert.Empty(t, tt.reg.Place(), what)
+			} else {
+				assert.Regexp(t, `^registry_test\.go:[0-9]+$`, tt.reg.Place(), what)
+			}
+		}
+		check()
+		if tools, agents := tt.reg.Tools(), tt.reg.Agents(); tools != nil {
+			tools[0], agents[0] = "x", "x"
+			check()
+		}
+		tt.reg.Remove()
+		check()
+	}
+	assert.Equal(t, []hooks.Kind{"hook", "guard", "watch"}, []hooks.Kind{hooks.KindHook, hooks.KindGuard, hooks.KindWatch})
+}
+
 func TestRegistration_zeroAndNilRemoveNothing(t *testing.T) {
 	t.Parallel()
 	_, r := newRun(t)

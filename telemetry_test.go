@@ -147,6 +147,71 @@ func TestEvent_callerOfCtx(t *testing.T) {
 	assert.Equal(t, "Editor", ev.AgentRole, "what the call says itself comes first")
 }
 
+// An event tells where in a tree of agents its dispatch belongs, and for whom.
+func TestEvent_placeInATree(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	events := record(t, r)
+	hooks.On(hooks.PreStep, fails[hooks.Step](nil), hooks.In(r))
+	hooks.On(hooks.ExecutionStart, fails[hooks.Execution](nil), hooks.In(r))
+	type facts struct {
+		place
+		tenant string
+	}
+	seen := func() facts {
+		t.Helper()
+		ev := events.one(t)
+		return facts{place{ev.RunID, ev.ParentRunID, ev.RootRunID}, ev.Tenant}
+	}
+	other := hooks.Caller{RunID: "x", ParentRunID: "y", RootRunID: "z", Tenant: "other"}
+	for name, fire := range map[string]func(ctx context.Context, s *hooks.Step) error{
+		"Dispatch": func(ctx context.Context, s *hooks.Step) error { return hooks.Dispatch(ctx, hooks.PreStep, s) },
+		"RunStep":  func(ctx context.Context, s *hooks.Step) error { return hooks.RunStep(ctx, s, fails[hooks.Step](nil)) },
+	} {
+		require.NoError(t, fire(ctx, &hooks.Step{}))
+		assert.Equal(t, facts{}, seen(), name)
+		require.NoError(t, fire(ctx, &hooks.Step{Caller: hooks.Caller{RunID: "a"}}))
+		assert.Equal(t, facts{place{"a", "", "a"}, ""}, seen(), name)
+		require.NoError(t, fire(hooks.WithCaller(ctx, other), &hooks.Step{}))
+		assert.Equal(t, facts{place{"x", "y", "z"}, "other"}, seen(), name)
+
+		tenant := hooks.WithCaller(ctx, hooks.Caller{Tenant: "acme"})
+		inRun(t, tenant, "a", func(ctx context.Context) {
+			assert.Equal(t, facts{place{"a", "", "a"}, "acme"}, seen(), name)
+			inRun(t, ctx, "b", func(ctx context.Context) {
+				assert.Equal(t, facts{place{"b", "a", "a"}, "acme"}, seen(), name)
+				assert.NoError(t, fire(ctx, &hooks.Step{}))
+				assert.Equal(t, facts{place{"b", "a", "a"}, "acme"}, seen(), name)
+				assert.NoError(t, fire(ctx, &hooks.Step{Caller: other}))
+				assert.Equal(t, facts{place{"x", "a", "a"}, "other"}, seen(), "%s: the place is the run's, whatever a Caller says", name)
+			})
+		})
+	}
+}
+
+func TestEvent_jsonHasItsPlace(t *testing.T) {
+	t.Parallel()
+	out, err := json.Marshal(hooks.HookDispatchedEvent{RunID: "a", ParentRunID: "b", RootRunID: "c", Tenant: "d"})
+	require.NoError(t, err)
+	assert.Contains(t, string(out), `"RunID":"a","ParentRunID":"b","RootRunID":"c","Tenant":"d"`)
+}
+
+func TestSlogObserver_parentAndTenant(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var out bytes.Buffer
+	r.Observe(hooks.SlogObserver(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+	hooks.On(hooks.PreStep, fails[hooks.Step](nil), hooks.In(r))
+	inRun(t, hooks.WithCaller(ctx, hooks.Caller{Tenant: "acme"}), "a", func(ctx context.Context) {
+		inRun(t, ctx, "b", func(ctx context.Context) {
+			assert.NoError(t, hooks.RunStep(ctx, &hooks.Step{}, fails[hooks.Step](nil)))
+		})
+	})
+	for _, part := range []string{"run=b", "parent=a", "tenant=acme"} {
+		assert.Contains(t, out.String(), part)
+	}
+}
+
 func TestEvent_durationsOfHooksAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
