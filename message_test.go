@@ -216,7 +216,7 @@ func TestPart_knowsItsEdits(t *testing.T) {
 		"made by hand":     {func(p *hooks.Part) { *p = hooks.Part{Kind: p.Kind, Text: p.Text, Native: p.Native} }, true},
 		"made anew":        {func(p *hooks.Part) { *p = hooks.NewPart("x", hooks.Part{Text: "y"}) }, false},
 		"made anew edited": {func(p *hooks.Part) { *p = hooks.NewPart("x", hooks.Part{}); p.Text = "y" }, true},
-		"a copy":           {func(p *hooks.Part) { q := *p; q.Text = "b" }, false},
+		"a copy":           {func(p *hooks.Part) { q := *p; q.Text = "b"; assert.True(t, q.Edited()) }, false},
 	}
 	for name, tc := range edits {
 		p := seamParts()[0]

@@ -197,8 +197,9 @@ func BeginExecution(ctx context.Context, x *Execution) (context.Context, func(er
 // restored from one snapshot have one prefix.) An execution in the body of
 // another has that one's RunID as its ParentRunID and shares its RootRunID. An
 // outermost one takes both from its own Caller or the one in ctx, as those of a
-// run on another machine; else it has no parent and is its own root. What was
-// filled in is taken back when x is used again.
+// run on another machine; else it has no parent and is its own root. Hooks at
+// ExecutionStart and Input may set other IDs, but a nested execution keeps its
+// place. What was filled in is taken back when x is used again.
 //
 // When ctx is done on entry no point fires and ctx.Err() is returned; when it
 // is done before the body, the body doesn't run and ExecutionEnd fires. A body
