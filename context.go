@@ -431,14 +431,13 @@ func (x *Execution) detach(at side) { x.inputs.detach(&x.Inputs, at) }
 
 func (x *Execution) forgetAnswer() { x.inputs.handOver() }
 
-func (x *Execution) payload(at side) (s snapshot) {
+func (x *Execution) payload(at side, s *snapshot) {
 	if at != after {
 		s.input = x.Inputs
 	}
 	if at != before {
 		s.output = x.Output
 	}
-	return s
 }
 
 // StepKind says what a [Step] is. A framework may have kinds of its own.
@@ -471,14 +470,13 @@ type Step struct {
 	Err    error // why it failed
 }
 
-func (s *Step) payload(at side) (snap snapshot) {
+func (s *Step) payload(at side, snap *snapshot) {
 	if at != after {
 		snap.intake = s.Input
 	}
 	if at != before {
 		snap.output = s.Output
 	}
-	return snap
 }
 
 // hookCopy returns a copy that a watch may keep.

@@ -135,6 +135,7 @@ type round struct {
 	inline   [maxInline]*chain // the first chains; a slice of them would put the round on the heap
 	more     []*chain          // the others
 	n        int               // how many there are
+	hooks    int               // how many hooks they have
 	watchers []*watcher        // observers
 	watched  bool              // some chain has watches
 	filtered bool              // some hook looks at the tool or the role
@@ -177,6 +178,7 @@ func (r *round) join(ch *chain) {
 		r.more = append(r.more, ch)
 	}
 	r.n++
+	r.hooks += len(ch.hooks)
 	r.watched = r.watched || len(ch.watches.hooks) > 0
 	r.filtered = r.filtered || !ch.direct() && ch.filtering()
 }
@@ -203,8 +205,10 @@ func decide[C any](r *round, rec *recorder, c *C) error {
 	r.input = prepare(r.p, c)
 	if r.filtered || rec != nil {
 		id, failure := identify(r.p, c)
-		r.subject.also(id)
-		rec.open(r.ctx, r.p, c, r.watchers, id)
+		if r.filtered {
+			r.subject.also(id)
+		}
+		rec.open(r, c, id)
 		if failure != nil {
 			if abort := unidentified(r, failure); abort != nil {
 				rec.refused(abort)
@@ -377,6 +381,11 @@ func (k *pick) group(i int) *span {
 
 // next moves to the next hook that is to run and returns false after the last.
 func (k *pick) next(s *subject) bool {
+	if g := &k.groups[0]; k.n == 1 && !k.lane.picky { // the usual case
+		k.at = int(g.lo)
+		g.lo++
+		return g.lo <= g.hi
+	}
 	order := k.lane.order
 	for {
 		var first *span

@@ -103,14 +103,13 @@ func (m *ModelCall) detach(at side) {
 	}
 }
 
-func (m *ModelCall) payload(at side) (s snapshot) {
+func (m *ModelCall) payload(at side, s *snapshot) {
 	if at != after {
 		s.messages, s.tools, s.answered = m.Messages, m.Tools, m.answered
 	}
 	if at != before || m.answered {
 		s.text, s.parts, s.calls = m.Response, m.Parts, m.ToolCalls
 	}
-	return s
 }
 
 func (m *ModelCall) forgetAnswer() { m.answered = false }

@@ -36,7 +36,7 @@ type (
 	// detacher has maps and slices that are the framework's: hooks get copies.
 	detacher interface{ detach(side) }
 	// ownPayloader tells what hooks are there to change on a side.
-	ownPayloader interface{ payload(side) snapshot }
+	ownPayloader interface{ payload(side, *snapshot) }
 	// refuser knows why its body can't be run whatever the hooks say.
 	refuser interface{ refusal() error }
 	// useBeginner forgets what an earlier use left.
@@ -125,7 +125,9 @@ type snapshot struct {
 // freeze copies what a later change in place would change.
 func (s *snapshot) freeze() {
 	s.input = maps.Clone(s.input)
-	s.intake, s.output = shallow.Clone(s.intake), shallow.Clone(s.output)
+	if s.intake != nil || s.output != nil {
+		s.intake, s.output = shallow.Clone(s.intake), shallow.Clone(s.output)
+	}
 	s.parts = slices.Clone(s.parts)
 	s.tools = slices.Clone(s.tools)
 	s.calls = slices.Clone(s.calls)

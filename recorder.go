@@ -30,15 +30,15 @@ func clock() time.Duration { return time.Since(epoch) }
 
 // open begins the record of a dispatch. The recorder stays on the stack of the
 // dispatch; the list of hooks doesn't, since observers may keep it.
-func (r *recorder) open(ctx context.Context, p *point, c any, observers []*watcher, id identity) {
+func (r *recorder) open(of *round, c any, id identity) {
 	if r == nil {
 		return
 	}
-	r.ctx, r.observers = ctx, observers
-	r.event.Point, r.event.ToolName = p.name, id.tool
-	r.event.Hooks = make([]HookRun, 0, 2)
-	r.describe(ctx, c, id)
-	r.payload.open(p, c)
+	r.ctx, r.observers = of.ctx, of.watchers
+	r.event.Point, r.event.ToolName = of.p.name, id.tool
+	r.event.Hooks = make([]HookRun, 0, min(of.hooks, maxInline))
+	r.describe(of.ctx, c, id)
+	r.payload.open(of.p, c)
 	r.start = clock()
 	r.last = r.start
 }
@@ -173,33 +173,37 @@ type tracker struct {
 // open freezes the payload of c. Where c has none, nothing is modified.
 func (t *tracker) open(p *point, c any) {
 	t.side, t.point, t.c = p.side, p.name, c
-	s, ok := t.read()
-	t.known = ok
-	if ok {
-		t.first.take(&s)
+	if t.known = t.read(&t.first.snapshot); t.known {
+		t.first.freeze()
 	}
 }
 
 // read asks the context. A HookPayload of a framework's own that panics must
 // not end a run because somebody observes it.
-func (t *tracker) read() (s snapshot, ok bool) {
-	switch c := t.c.(type) {
-	case *ToolCall: // needs no dynamic look-up
-		return c.payload(t.side), true
+func (t *tracker) read(s *snapshot) (ok bool) {
+	switch c := t.c.(type) { // the package's own need no dynamic look-up
+	case *ToolCall:
+		c.payload(t.side, s)
+	case *ModelCall:
+		c.payload(t.side, s)
 	case payloader:
-		return t.readOther(c)
+		return t.readOther(c, s)
 	case ownPayloader:
-		return c.payload(t.side), true
+		apart := new(snapshot) // so that s needn't be on the heap
+		c.payload(t.side, apart)
+		*s = *apart
+	default:
+		return false
 	}
-	return s, false
+	return true
 }
 
-func (t *tracker) readOther(c payloader) (s snapshot, ok bool) {
+func (t *tracker) readOther(c payloader, s *snapshot) (ok bool) {
 	var r recovery
 	defer r.catch()
 	s.output = c.HookPayload(t.point)
 	r.returned = true
-	return s, true
+	return true
 }
 
 // changed says whether the payload differs from what it was after the last
@@ -208,17 +212,17 @@ func (t *tracker) changed() bool {
 	if !t.known {
 		return false
 	}
-	s, ok := t.read()
 	last := t.last
 	if last == nil {
 		last = &t.first
 	}
-	if !ok || last.same(&s) {
+	var now snapshot
+	if !t.read(&now) || last.same(&now) {
 		return false
 	}
-	t.moved = !t.first.same(&s)
-	t.last = new(frozen)
-	t.last.take(&s)
+	t.moved = !t.first.same(&now)
+	t.last = &frozen{snapshot: now}
+	t.last.freeze()
 	return true
 }
 
@@ -236,11 +240,11 @@ type entry struct {
 	value any
 }
 
-func (f *frozen) take(s *snapshot) {
-	f.snapshot = *s
-	if len(s.input) <= len(f.entries) {
+// freeze copies what a later change in place would change.
+func (f *frozen) freeze() {
+	if len(f.input) <= len(f.entries) {
 		f.listed = true
-		for k, v := range s.input {
+		for k, v := range f.input {
 			f.entries[f.n] = entry{k, v}
 			f.n++
 		}

@@ -206,14 +206,13 @@ func (t *ToolCall) refusal() error { return t.argErr }
 
 func (t *ToolCall) forgetAnswer() { t.answered, t.ran = false, false }
 
-func (t *ToolCall) payload(at side) (s snapshot) {
+func (t *ToolCall) payload(at side, s *snapshot) {
 	if at != after {
 		s.input, s.answered = t.Input, t.answered
 	}
 	if at != before || t.answered {
 		s.text, s.parts = t.Result, t.Parts
 	}
-	return s
 }
 
 // reset clears what an earlier use left, but not what SetArguments found: that
