@@ -60,14 +60,14 @@ func (r *Registry) presenceOf() *presence {
 }
 
 // hooksAt tells whether the registry has hooks at p.
-func (e *presence) hooksAt(p *point, any bool) {
+func (e *presence) hooksAt(p *point, present bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case any && !e.at[p]:
+	case present && !e.at[p]:
 		e.at[p] = true
 		p.scoped.Add(1)
-	case !any && e.at[p]:
+	case !present && e.at[p]:
 		delete(e.at, p)
 		p.scoped.Add(-1)
 	}

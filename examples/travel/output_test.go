@@ -119,7 +119,8 @@ func TestInterrupt_atTheQuestion(t *testing.T) {
 	assert.True(t, strings.HasSuffix(errOut.String(), "travel: interrupted\n"), errOut.String())
 	assert.Contains(t, out.String(), `hook    "ask before booking" was interrupted at the call of book_ticket`)
 	assert.Contains(t, out.String(), "result  book_ticket: none, the run was interrupted\n")
-	asked := out.String()[strings.Index(out.String(), "Turn 3"):]
+	_, asked, found := strings.Cut(out.String(), "Turn 3")
+	require.True(t, found)
 	for _, refusal := range []string{"refused the call", "nobody could be asked", "didn't approve", "error "} {
 		assert.NotContains(t, asked, refusal)
 	}

@@ -109,7 +109,7 @@ func validKey(key reflect.Value) bool {
 	if key.Kind() == reflect.String {
 		return utf8.ValidString(key.String())
 	}
-	if m, ok := key.Interface().(encoding.TextMarshaler); ok && (key.Kind() != reflect.Pointer || !key.IsNil()) {
+	if m, ok := reflect.TypeAssert[encoding.TextMarshaler](key); ok && (key.Kind() != reflect.Pointer || !key.IsNil()) {
 		return validMarshaledText(m)
 	}
 	return true

@@ -188,8 +188,8 @@ func requireNoHole(t *testing.T, history []hooks.Message, results int) {
 	var open []string
 	got := 0
 	for _, m := range history {
-		switch {
-		case m.Role == "tool":
+		switch m.Role {
+		case "tool":
 			require.NotEmpty(t, open, "a result of nothing")
 			require.Equal(t, open[0], m.ToolCallID)
 			require.NotEmpty(t, m.Text())

@@ -151,7 +151,7 @@ func character(s string) (r rune, size int) {
 	}
 	size = len(s) - len(strings.TrimLeft(s, `\`))
 	switch rest := s[size:]; {
-	case rest != "" && strings.Contains("nrtf", rest[:1]):
+	case rest != "" && strings.IndexByte("nrtf", rest[0]) >= 0:
 		return ' ', size + 1
 	case strings.HasPrefix(rest, "u"):
 		r, ok := unit(rest)
