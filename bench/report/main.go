@@ -1,5 +1,5 @@
-// Command report measures the rows of package bench and writes BENCHMARKS.md
-// with their tables and docs/bench.svg with their picture.
+// Command report measures the rows and pairs of package bench, and writes
+// README.md with their tables and bench.svg with the picture of the rows.
 //
 // Run it in the bench folder:
 //
@@ -34,7 +34,7 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	quick := flags.Bool("quick", false, "one short round, to see that it works: its figures mean nothing")
 	rounds := flags.Int("rounds", 11, "how often to go over all rows")
 	benchTime := flags.String("benchtime", "150ms", "how long to measure each figure in each round")
-	out := flags.String("out", "..", "folder to write BENCHMARKS.md and docs/bench.svg into; with -quick nothing is written by default")
+	out := flags.String("out", ".", "folder to write README.md and bench.svg into; with -quick nothing is written by default")
 	data := flags.String("data", "results.json", "file to save the samples in; not with -quick")
 	from := flags.String("from", "", "don't measure, take the samples from this file")
 	if err := flags.Parse(args); err != nil {
@@ -87,11 +87,11 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		_, err := io.WriteString(stdout, page)
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(*out, "docs"), 0o755); err != nil {
+	if err := os.MkdirAll(*out, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(*out, "docs", "bench.svg"), []byte(picture(r)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(*out, "bench.svg"), []byte(picture(r)), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(*out, "BENCHMARKS.md"), []byte(page), 0o644)
+	return os.WriteFile(filepath.Join(*out, "README.md"), []byte(page), 0o644)
 }

@@ -26,7 +26,7 @@ func TestReportWritesBothFilesFromSavedSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"BENCHMARKS.md": page, "docs/bench.svg": picture(want)} {
+	for name, text := range map[string]string{"README.md": page, "bench.svg": picture(want)} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Error(err)

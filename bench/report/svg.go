@@ -94,7 +94,7 @@ func picture(r *results) string {
 	c.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" width="%d" height="%.0f" role="img" aria-labelledby="name what">`,
 		pictureWidth, y, pictureWidth, y)
 	c.printf(`<title id="name">Cost of calling hooks</title>`)
-	c.printf(`<desc id="what">Median time per operation against the number of hooks, for this library, other libraries and loops written by hand. The figures are in BENCHMARKS.md.</desc>`)
+	c.printf(`<desc id="what">Median time per operation against the number of hooks, for this library, other libraries and loops written by hand. The figures are in README.md.</desc>`)
 	c.printf(`<style>%s</style>`, style())
 	c.printf(`<rect width="%d" height="%.0f" rx="8" class="ground"/>`, pictureWidth, y)
 	c.printf(`<text class="title ink" x="20" y="34">Cost of calling hooks that do nothing</text>`)
