@@ -2,6 +2,7 @@ package bench
 
 import "testing"
 
+func BenchmarkPair(b *testing.B)     { RunPairs(b) }
 func BenchmarkDispatch(b *testing.B) { RunGroup(b, Dispatch) }
 func BenchmarkToolCall(b *testing.B) { RunGroup(b, ToolCall) }
 func BenchmarkFiltered(b *testing.B) { RunGroup(b, Filtered) }

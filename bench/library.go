@@ -25,10 +25,7 @@ func newToolCall() *hooks.ToolCall {
 // register adds n hooks to the default registry, or to the one in opts, and
 // removes them when the benchmark ends.
 func register(b *testing.B, n int, opts ...hooks.Option) {
-	for range n {
-		reg := hooks.On(hooks.PreToolCall, preToolHook, opts...)
-		b.Cleanup(func() { reg.Remove() })
-	}
+	registerHooks(b, n, &preToolHook, opts...)
 }
 
 // registerPerTool adds n hooks to the default registry, the ith of which is
@@ -165,4 +162,4 @@ func libraryRows() []Row {
 }
 
 // emptyBody is called through a variable, so that it isn't inlined.
-var emptyBody = func(context.Context, *hooks.ToolCall) error { return nil }
+var emptyBody hooks.Func[hooks.ToolCall] = func(context.Context, *hooks.ToolCall) error { return nil }

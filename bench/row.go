@@ -3,8 +3,10 @@
 // the callbacks and middlewares of other libraries.
 //
 // Every [Row] is one dispatcher, measured with a number of hooks that do
-// nothing. The benchmarks of this package run the rows, and the command in
-// the report folder runs the benchmarks in rounds and writes the tables.
+// nothing. Every [Pair] is a part of this library and what it may cost at most,
+// as a ratio to a reference. The benchmarks of this package run both, and the
+// command in the report folder runs the benchmarks in rounds and writes the
+// tables.
 package bench
 
 import (
