@@ -82,7 +82,7 @@ func libraryRows() []Row {
 		},
 		{
 			Group: Dispatch, Name: "hooks-beside-scope", Label: "hooks.Dispatch, beside a scope", Sizes: usualSizes, Features: quiet,
-			Note: "As the first, in a process in which another registry, that isn't active, has got a hook at the point: from then on a dispatch looks for scopes.",
+			Note: "As the first, in a process in which another registry, that isn't active, has a hook at the point: while it has, a dispatch looks for scopes.",
 			Run: func(b *testing.B, n int) {
 				other := hooks.NewRegistry()
 				register(b, 1, hooks.In(other))

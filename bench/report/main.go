@@ -4,7 +4,7 @@
 // Run it in the bench folder:
 //
 //	go run ./report           # measure and write both
-//	go run ./report -quick    # a few seconds, prints the tables, writes nothing
+//	go run ./report -quick    # half a minute, prints the page, writes nothing
 //	go run ./report -from results.json    # write both again from the last run
 package main
 

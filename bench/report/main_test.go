@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,26 @@ func TestPatternSelectsOneRowOnly(t *testing.T) {
 	got := pattern(bench.Row{Group: bench.Dispatch, Name: "a.b"})
 	if want := `^BenchmarkDispatch$/^a\.b$`; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestJobs_measureEveryRowAndPair(t *testing.T) {
+	t.Parallel()
+	rows, pairs := bench.Rows(), bench.Pairs()
+	list := jobs(rows, pairs)
+	if len(list) != len(rows)+len(pairs) {
+		t.Fatalf("%d jobs for %d rows and %d pairs", len(list), len(rows), len(pairs))
+	}
+	for i, row := range rows {
+		if j := list[i]; j.own != (row.Run != nil) || !slices.Equal(j.patterns, []string{pattern(row)}) {
+			t.Errorf("%s: %+v", row.Name, j)
+		}
+	}
+	last := list[len(list)-1]
+	name := pairs[len(pairs)-1].Name
+	want := []string{"^BenchmarkPair$/^" + name + "$/^side=reference$", "^BenchmarkPair$/^" + name + "$/^side=own$"}
+	if !last.own || !slices.Equal(last.patterns, want) {
+		t.Errorf("%+v, want %q", last, want)
 	}
 }
 

@@ -21,9 +21,17 @@ type page struct {
 	Env        environment
 	Modules    []module
 	Highlights []string
+	Promises   []promise
+	Pairs      []pairRow
 	Groups     []table
 	Details    []detail
 }
+
+// promise is a pair with a limit.
+type promise struct{ Label, Against, Limit, Ratio, Quartiles, Kept string }
+
+// pairRow is a line of the table with all pairs.
+type pairRow struct{ Label, Against, Time, Reference, Ratio, Memory, Note string }
 
 type module struct{ Path, Version string }
 
@@ -63,6 +71,12 @@ var groupTexts = []struct {
 // markdown returns the page with all tables.
 func markdown(r *results) (string, error) {
 	p := page{Env: r.Environment, Highlights: highlights(r)}
+	for _, pair := range bench.Pairs() {
+		p.Pairs = append(p.Pairs, pairRowOf(r, pair))
+		if pair.Limit > 0 {
+			p.Promises = append(p.Promises, promiseOf(r, pair))
+		}
+	}
 	rows := bench.Rows()
 	used := make(map[string]bool)
 	for _, row := range rows {
@@ -86,6 +100,40 @@ func markdown(r *results) (string, error) {
 		return "", err
 	}
 	return b.String(), nil
+}
+
+func promiseOf(r *results, pair bench.Pair) promise {
+	p := promise{
+		Label: pair.Label, Against: pair.Against, Limit: strconv.FormatFloat(pair.Limit, 'f', -1, 64) + "×",
+		Ratio: "–", Quartiles: "–", Kept: "not measured",
+	}
+	ratios := r.ratios(pair.Name)
+	if len(ratios) == 0 {
+		return p
+	}
+	p.Ratio, p.Quartiles = times(median(ratios)), times(quantile(ratios, 0.25))+" .. "+times(quantile(ratios, 0.75))
+	if p.Kept = "yes"; median(ratios) > pair.Limit {
+		p.Kept = "**no**"
+	}
+	return p
+}
+
+func pairRowOf(r *results, pair bench.Pair) pairRow {
+	line := pairRow{
+		Label: pair.Label, Against: pair.Against, Note: pair.Note,
+		Time: "–", Reference: "–", Ratio: "–", Memory: "–",
+	}
+	if own := r.halves[half{pair.Name, true}]; own != nil {
+		line.Time = nanoseconds(median(own.Nanoseconds))
+		line.Memory = whole(median(own.Bytes)) + ", " + whole(median(own.Allocs))
+	}
+	if reference := r.halves[half{pair.Name, false}]; reference != nil {
+		line.Reference = nanoseconds(median(reference.Nanoseconds))
+	}
+	if ratios := r.ratios(pair.Name); len(ratios) > 0 {
+		line.Ratio = times(median(ratios))
+	}
+	return line
 }
 
 func rowsOf(rows []bench.Row, g bench.Group) []bench.Row {

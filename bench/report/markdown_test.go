@@ -53,6 +53,58 @@ func TestPageHasEveryRowAndWhatItDoesNotDo(t *testing.T) {
 	}
 }
 
+func TestPromises_saysWhichAreKept(t *testing.T) {
+	t.Parallel()
+	r := newResults()
+	for i, pair := range bench.Pairs() {
+		if pair.Limit > 0 {
+			factor := []float64{0.9, 1.1}[i%2]
+			for range 3 {
+				r.addHalf(half{pair.Name, false}, figures{nanoseconds: 100})
+				r.addHalf(half{pair.Name, true}, figures{nanoseconds: 100 * pair.Limit * factor})
+			}
+		}
+	}
+	promised := 0
+	for i, pair := range bench.Pairs() {
+		if pair.Limit == 0 {
+			continue
+		}
+		promised++
+		if got, want := promiseOf(r, pair).Kept, []string{"yes", "**no**"}[i%2]; got != want {
+			t.Errorf("%s: kept %s, want %s", pair.Name, got, want)
+		}
+		if got := promiseOf(newResults(), pair).Kept; got != "not measured" {
+			t.Errorf("%s: kept %s, though it wasn't measured", pair.Name, got)
+		}
+	}
+	if promised == 0 {
+		t.Error("nothing is promised")
+	}
+}
+
+func TestPageHasEveryPair(t *testing.T) {
+	t.Parallel()
+	page, err := markdown(sample(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(page, "## Promises\n")
+	promises, parts, ok := strings.Cut(after, "## What each part costs\n")
+	if !ok {
+		t.Fatal("the page lacks a section")
+	}
+	for _, pair := range bench.Pairs() {
+		begin := "| " + pair.Label + " | " + pair.Against + " | "
+		if !strings.Contains(parts, begin) {
+			t.Errorf("%s isn't among the parts", pair.Name)
+		}
+		if strings.Contains(promises, begin) != (pair.Limit > 0) {
+			t.Errorf("%s has the limit %v, and a line among the promises: %v", pair.Name, pair.Limit, strings.Contains(promises, begin))
+		}
+	}
+}
+
 func TestPageComparesWhatItHighlights(t *testing.T) {
 	t.Parallel()
 	r := sample(5)
@@ -101,7 +153,7 @@ func TestPageTablesHaveWholeLines(t *testing.T) {
 			t.Errorf("%d bars, the table's head has %d: %s", n, columns, line)
 		}
 	}
-	if tables != 6 {
-		t.Errorf("%d tables, want 6: the run, four groups, every figure", tables)
+	if tables != 8 {
+		t.Errorf("%d tables, want 8: promises, parts, the run, four groups, every figure", tables)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,9 +28,30 @@ type plan struct {
 	progress  io.Writer
 }
 
-// measure builds the benchmarks and runs every row in a process of its own,
-// rounds times over all rows and each time in another order: so no row
-// inherits the heap of another, and a slow minute of the machine hits all.
+// job is what is measured in one go, each pattern in a process of its own.
+type job struct {
+	name     string
+	own      bool // in package bench, not in genkit's
+	patterns []string
+}
+
+// jobs has one job for each row and each pair.
+func jobs(rows []bench.Row, pairs []bench.Pair) []job {
+	var list []job
+	for _, row := range rows {
+		list = append(list, job{string(row.Group) + "/" + row.Name, row.Run != nil, []string{pattern(row)}})
+	}
+	for _, pair := range pairs {
+		list = append(list, job{"Pair/" + pair.Name, true, []string{sidePattern(pair, "reference"), sidePattern(pair, "own")}})
+	}
+	return list
+}
+
+// measure builds the benchmarks and runs every row, and every side of a pair, in
+// a process of its own, rounds times over all of them and each time in another
+// order: so none inherits the heap of another, and a slow minute of the machine
+// hits all. The two sides of a pair follow each other, now one first and now the
+// other, so that drift hits both alike.
 func measure(ctx context.Context, p plan) (*results, error) {
 	began := time.Now()
 	tmp, err := os.MkdirTemp("", "hooks-bench")
@@ -38,7 +60,8 @@ func measure(ctx context.Context, p plan) (*results, error) {
 	}
 	defer os.RemoveAll(tmp)
 
-	rows := bench.Rows()
+	rows, pairs := bench.Rows(), bench.Pairs()
+	work := jobs(rows, pairs)
 	binaries := make(map[bool]string)
 	for _, own := range []bool{true, false} {
 		dir, name := p.dir, "bench.test"
@@ -57,21 +80,26 @@ func measure(ctx context.Context, p plan) (*results, error) {
 		return nil, err
 	}
 	for round := range p.rounds {
-		order := rand.New(rand.NewPCG(1, uint64(round))).Perm(len(rows))
+		order := rand.New(rand.NewPCG(1, uint64(round))).Perm(len(work))
 		fmt.Fprintf(p.progress, "round %d of %d\n", round+1, p.rounds)
 		for _, i := range order {
-			row := rows[i]
-			out, err := run(ctx, p.dir, binaries[row.Run != nil],
-				"-test.run=^$", "-test.bench="+pattern(row), "-test.benchtime="+p.benchTime)
-			if err != nil {
-				return nil, fmt.Errorf("%s/%s: %w", row.Group, row.Name, err)
+			j := work[i]
+			if round > 0 {
+				slices.Reverse(j.patterns)
 			}
-			if err := r.parse(out); err != nil {
-				return nil, fmt.Errorf("%s/%s: %w", row.Group, row.Name, err)
+			for _, pattern := range j.patterns {
+				out, err := run(ctx, p.dir, binaries[j.own],
+					"-test.run=^$", "-test.bench="+pattern, "-test.benchtime="+p.benchTime)
+				if err == nil {
+					err = r.parse(out)
+				}
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", j.name, err)
+				}
 			}
 		}
 	}
-	if missing := r.missing(rows, p.rounds); len(missing) > 0 {
+	if missing := r.missing(rows, pairs, p.rounds); len(missing) > 0 {
 		return nil, fmt.Errorf("no result, or not one per round, for %v", missing)
 	}
 	r.Environment.Took = time.Since(began).Round(time.Second)
@@ -81,6 +109,11 @@ func measure(ctx context.Context, p plan) (*results, error) {
 // pattern selects the benchmarks of one row.
 func pattern(row bench.Row) string {
 	return "^Benchmark" + string(row.Group) + "$/^" + regexp.QuoteMeta(row.Name) + "$"
+}
+
+// sidePattern selects the benchmark of one side of a pair.
+func sidePattern(pair bench.Pair, side string) string {
+	return "^BenchmarkPair$/^" + regexp.QuoteMeta(pair.Name) + "$/^side=" + side + "$"
 }
 
 func run(ctx context.Context, dir, name string, args ...string) (string, error) {

@@ -21,7 +21,13 @@ type cell struct {
 	N     int
 }
 
-// samples are the measurements of a cell, one per round.
+// half is one side of a pair.
+type half struct {
+	Pair string
+	Own  bool // or the reference
+}
+
+// samples are the measurements of a cell or a half, one per round.
 type samples struct {
 	Nanoseconds []float64 // per iteration
 	Bytes       []float64
@@ -48,15 +54,19 @@ type environment struct {
 type results struct {
 	Environment environment
 	cells       map[cell]*samples
+	halves      map[half]*samples
 }
 
 func newResults() *results {
-	return &results{cells: make(map[cell]*samples)}
+	return &results{cells: make(map[cell]*samples), halves: make(map[half]*samples)}
 }
 
-// benchmarkLine matches what go test prints for a benchmark of package bench:
-// group, row, number of hooks, and the figures.
-var benchmarkLine = regexp.MustCompile(`^Benchmark(\w+)/([^/\s]+)/N=(\d+)(?:-\d+)?\s+\d+\s+(.*)$`)
+// benchmarkLine matches what go test prints for a row of package bench: group,
+// row, number of hooks, and the figures. pairLine matches a side of a pair.
+var (
+	benchmarkLine = regexp.MustCompile(`^Benchmark(\w+)/([^/\s]+)/N=(\d+)(?:-\d+)?\s+\d+\s+(.*)$`)
+	pairLine      = regexp.MustCompile(`^BenchmarkPair/([^/\s]+)/side=(own|reference)(?:-\d+)?\s+\d+\s+(.*)$`)
+)
 
 // parse adds the benchmarks in the output of go test -bench. Lines that
 // aren't a benchmark's are passed over; a benchmark's that can't be read are
@@ -65,6 +75,14 @@ func (r *results) parse(output string) error {
 	lines := bufio.NewScanner(strings.NewReader(output))
 	for lines.Scan() {
 		line := lines.Text()
+		if m := pairLine.FindStringSubmatch(line); m != nil {
+			figures, err := parseFigures(m[3])
+			if err != nil {
+				return fmt.Errorf("unreadable benchmark line %q: %w", line, err)
+			}
+			r.addHalf(half{m[1], m[2] == "own"}, figures)
+			continue
+		}
 		m := benchmarkLine.FindStringSubmatch(line)
 		if m == nil {
 			if strings.Contains(line, "ns/op") {
@@ -117,14 +135,35 @@ func (r *results) add(c cell, f figures) {
 		s = new(samples)
 		r.cells[c] = s
 	}
+	s.add(f)
+}
+
+func (r *results) addHalf(h half, f figures) {
+	s := r.halves[h]
+	if s == nil {
+		s = new(samples)
+		r.halves[h] = s
+	}
+	s.add(f)
+}
+
+func (s *samples) add(f figures) {
 	s.Nanoseconds = append(s.Nanoseconds, f.nanoseconds)
 	s.Bytes = append(s.Bytes, f.bytes)
 	s.Allocs = append(s.Allocs, f.allocs)
 }
 
-// missing lists the cells of rows that have fewer samples than rounds.
-func (r *results) missing(rows []bench.Row, rounds int) []cell {
-	var missing []cell
+// missing lists the cells of rows and the halves of pairs that have fewer
+// samples than rounds.
+func (r *results) missing(rows []bench.Row, pairs []bench.Pair, rounds int) []any {
+	var missing []any
+	for _, pair := range pairs {
+		for _, h := range []half{{pair.Name, true}, {pair.Name, false}} {
+			if s := r.halves[h]; s == nil || len(s.Nanoseconds) < rounds {
+				missing = append(missing, h)
+			}
+		}
+	}
 	for _, row := range rows {
 		for _, n := range row.Sizes {
 			c := cell{row.Group, row.Name, n}
@@ -180,6 +219,22 @@ func (r *results) ratio(c cell) (float64, bool) {
 
 const plainLoop = "plain-loop"
 
+// ratios returns a pair's ratio in each round, in which the two sides were
+// measured one after the other; none if the pair wasn't measured.
+func (r *results) ratios(pair string) []float64 {
+	own, reference := r.halves[half{pair, true}], r.halves[half{pair, false}]
+	if own == nil || reference == nil {
+		return nil
+	}
+	var list []float64
+	for i := range min(len(own.Nanoseconds), len(reference.Nanoseconds)) {
+		if reference.Nanoseconds[i] > 0 {
+			list = append(list, own.Nanoseconds[i]/reference.Nanoseconds[i])
+		}
+	}
+	return list
+}
+
 // perHook returns what one more hook adds to a row, from the difference
 // between its largest size and none. It returns false where that difference is
 // smaller than the spread of the two, or one of them wasn't measured.
@@ -202,9 +257,16 @@ type savedCell struct {
 	samples
 }
 
+// savedHalf is a half in the file of a run.
+type savedHalf struct {
+	half
+	samples
+}
+
 type savedResults struct {
 	Environment environment
 	Cells       []savedCell
+	Halves      []savedHalf
 }
 
 // save writes r to a file that [load] reads.
@@ -215,6 +277,13 @@ func (r *results) save(path string) error {
 			c := cell{row.Group, row.Name, n}
 			if s := r.cells[c]; s != nil {
 				saved.Cells = append(saved.Cells, savedCell{c, *s})
+			}
+		}
+	}
+	for _, pair := range bench.Pairs() {
+		for _, h := range []half{{pair.Name, true}, {pair.Name, false}} {
+			if s := r.halves[h]; s != nil {
+				saved.Halves = append(saved.Halves, savedHalf{h, *s})
 			}
 		}
 	}
@@ -238,6 +307,9 @@ func load(path string) (*results, error) {
 	r.Environment = saved.Environment
 	for _, c := range saved.Cells {
 		r.cells[c.cell] = &c.samples
+	}
+	for _, h := range saved.Halves {
+		r.halves[h.half] = &h.samples
 	}
 	return r, nil
 }

@@ -25,6 +25,12 @@ func sample(rounds int) *results {
 			}
 		}
 	}
+	for i, pair := range bench.Pairs() {
+		for round := range rounds {
+			r.addHalf(half{pair.Name, false}, figures{float64(10 + round), 0, 0})
+			r.addHalf(half{pair.Name, true}, figures{float64(10+round) * (1 + float64(i)/100), 16, 1})
+		}
+	}
 	return r
 }
 
@@ -36,6 +42,8 @@ cpu: Some Processor
 BenchmarkDispatch/plain-loop/N=0-2         	1000000000	         0.4900 ns/op	       0 B/op	       0 allocs/op
 BenchmarkDispatch/plain-loop/N=0-2         	1000000000	         0.5100 ns/op	       0 B/op	       0 allocs/op
 BenchmarkToolCall/go-sdk/N=100             	      69	   1056718 ns/op	  453187 B/op	     242 allocs/op
+BenchmarkPair/one/side=reference-2         	600000000	         2.000 ns/op	       0 B/op	       0 allocs/op
+BenchmarkPair/one/side=own                 	100000000	         8.000 ns/op	      16 B/op	       1 allocs/op
 PASS
 `)
 	if err != nil {
@@ -50,8 +58,15 @@ PASS
 		!slices.Equal(sdk.Bytes, []float64{453187}) || !slices.Equal(sdk.Allocs, []float64{242}) {
 		t.Errorf("go-sdk, printed without a number of processors: %+v", sdk)
 	}
-	if len(r.cells) != 2 {
-		t.Errorf("%d cells, want 2", len(r.cells))
+	if len(r.cells) != 2 || len(r.halves) != 2 {
+		t.Errorf("%d cells and %d halves, want 2 and 2", len(r.cells), len(r.halves))
+	}
+	own := r.halves[half{"one", true}]
+	if own == nil || !slices.Equal(own.Bytes, []float64{16}) || !slices.Equal(own.Allocs, []float64{1}) {
+		t.Errorf("own side of a pair: %+v", own)
+	}
+	if got := r.ratios("one"); !slices.Equal(got, []float64{4}) {
+		t.Errorf("ratios %v, want 4", got)
 	}
 }
 
@@ -62,6 +77,8 @@ func TestParseRefusesABenchmarkThatItCannotRead(t *testing.T) {
 		"BenchmarkDispatch/plain-loop/N=1-2  100  fast ns/op",
 		"BenchmarkDispatch/plain-loop/N=99999999999999999999-2  100  1.0 ns/op",
 		"BenchmarkDispatch/plain-loop/N=1-2  100  8 B/op",
+		"BenchmarkPair/one/side=other-2  100  1.0 ns/op",
+		"BenchmarkPair/one/side=own-2  100  fast ns/op",
 	} {
 		if err := newResults().parse(line); err == nil {
 			t.Errorf("no error for %q", line)
@@ -111,6 +128,28 @@ func TestRatioIsToThePlainLoopOfTheSameGroupAndSize(t *testing.T) {
 	}
 }
 
+// The ratios of a pair are those of each round: a round in which the machine is
+// slow has both its sides slow.
+func TestRatios_areOfEachRound(t *testing.T) {
+	t.Parallel()
+	r := newResults()
+	for _, slow := range []float64{1, 3, 1} {
+		r.addHalf(half{"guard", false}, figures{nanoseconds: 10 * slow})
+		r.addHalf(half{"guard", true}, figures{nanoseconds: 15 * slow})
+	}
+	if got := r.ratios("guard"); !slices.Equal(got, []float64{1.5, 1.5, 1.5}) {
+		t.Errorf("ratios %v, want 1.5 in each of three rounds", got)
+	}
+	r.addHalf(half{"watch", true}, figures{nanoseconds: 10})
+	if got := r.ratios("watch"); got != nil {
+		t.Errorf("ratios %v without a reference", got)
+	}
+	r.addHalf(half{"watch", false}, figures{})
+	if got := r.ratios("watch"); got != nil {
+		t.Errorf("ratios %v to a reference that took no time", got)
+	}
+}
+
 func TestPerHookIsWithheldWhereTheSpreadIsLarger(t *testing.T) {
 	t.Parallel()
 	row := bench.Row{Group: bench.ToolCall, Name: "x", Sizes: []int{0, 100}}
@@ -133,17 +172,19 @@ func TestPerHookIsWithheldWhereTheSpreadIsLarger(t *testing.T) {
 
 func TestMissingNamesWhatWasNotMeasuredInEveryRound(t *testing.T) {
 	t.Parallel()
-	rows := bench.Rows()
+	rows, pairs := bench.Rows(), bench.Pairs()
 	r := sample(3)
-	if missing := r.missing(rows, 3); len(missing) != 0 {
+	if missing := r.missing(rows, pairs, 3); len(missing) != 0 {
 		t.Errorf("missing %v of complete results", missing)
 	}
 	gone := cell{bench.Dispatch, "genkit", 10}
 	delete(r.cells, gone)
 	short := r.cells[cell{bench.Dispatch, "chi", 1}]
 	short.Nanoseconds = short.Nanoseconds[:2]
-	want := []cell{{bench.Dispatch, "chi", 1}, gone}
-	if missing := r.missing(rows, 3); !slices.Equal(missing, want) {
+	lost := half{pairs[0].Name, false}
+	delete(r.halves, lost)
+	want := []any{lost, cell{bench.Dispatch, "chi", 1}, gone}
+	if missing := r.missing(rows, pairs, 3); !slices.Equal(missing, want) {
 		t.Errorf("missing %v, want %v", missing, want)
 	}
 }
