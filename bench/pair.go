@@ -92,7 +92,7 @@ func unusedPairs() []Pair {
 	}}
 	return []Pair{
 		{
-			Name: "nothing", Label: "`Dispatch`, nothing registered", Against: "a bare call", Limit: 2,
+			Name: "nothing", Label: "`Dispatch`, nothing registered", Against: "a bare call", Limit: 2.5,
 			Own: dispatching(0, &idleHook), Reference: bareCall(&idleHook),
 		},
 		{

@@ -1,5 +1,8 @@
 package bench
 
+// That the pairs measure what they say: each operation makes the calls that it is
+// listed with, and leaves nothing registered for the next.
+
 import (
 	"context"
 	"fmt"
