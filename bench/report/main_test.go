@@ -40,6 +40,27 @@ func TestReportWritesBothFilesFromSavedSamples(t *testing.T) {
 	}
 }
 
+// What is in the repository is of one run, and as this command would write it.
+func TestReport_isOfTheSavedSamples(t *testing.T) {
+	t.Parallel()
+	r, err := load(filepath.Join("..", "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := markdown(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"README.md": page, "bench.svg": picture(r)} {
+		got, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			t.Error(err)
+		} else if string(got) != text {
+			t.Errorf("%s isn't that of results.json; in the bench folder: go run ./report -from results.json", name)
+		}
+	}
+}
+
 func TestReportRefusesWhatItCannotDo(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
