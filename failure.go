@@ -95,7 +95,7 @@ var errNilAbort = errors.New("hooks: a nil *HookAborted was returned as an error
 // ruling is what the result of a hook means for its chain.
 type ruling struct {
 	abort *HookAborted // the chain stops with it
-	err   error        // the hook failed with it, and the chain goes on
+	err   error        // the hook failed with it; without an abort the chain goes on
 }
 
 // rule judges a hook that returned an error or, where panicked is set,
@@ -129,7 +129,7 @@ func rule(p *point, h *hook, err error, panicked *PanicError) ruling {
 		if who == "" {
 			who = "a guard"
 		}
-		return ruling{abort: (&HookAborted{Reason: who + " failed", StopRun: h.stopRun, Err: err}).at(p, h)}
+		return ruling{abort: (&HookAborted{Reason: who + " failed", StopRun: h.stopRun, Err: err}).at(p, h), err: err}
 	}
 	return ruling{err: err}
 }
@@ -145,15 +145,18 @@ func (e *HookAborted) at(p *point, h *hook) *HookAborted {
 	return e
 }
 
-// settle rules on a hook that failed, records the ruling, logs a failure that
-// is passed over and returns the abort that ends the chain.
+// settle rules on a hook that didn't return nil, records the ruling, logs what is
+// a failure and returns the abort that ends the chain. Of a guard that failed the
+// model reads only that, so the log is where people find out why.
 func settle(ctx context.Context, p *point, h *hook, rec *recorder, err error, panicked *PanicError) error {
 	ruled := rule(p, h, err, panicked)
 	rec.failed(ruled)
+	if ruled.err != nil {
+		logFailure(ctx, p, h, ruled)
+	}
 	if ruled.abort != nil {
 		return ruled.abort
 	}
-	logFailure(ctx, p, h, ruled.err)
 	return nil
 }
 
@@ -163,12 +166,17 @@ var logger atomic.Pointer[logTarget]
 
 type logTarget struct{ *slog.Logger }
 
-func logFailure(ctx context.Context, p *point, h *hook, err error) {
+func logFailure(ctx context.Context, p *point, h *hook, ruled ruling) {
 	msg := "hooks: a hook failed and was passed over"
-	if h.reg.kind == KindWatch {
+	switch {
+	case ruled.abort != nil && h.reg.kind == KindGuard:
+		msg = "hooks: a guard failed and refused what it guards"
+	case ruled.abort != nil:
+		msg = "hooks: a fail-closed hook failed and refused what it hooks"
+	case h.reg.kind == KindWatch:
 		msg = "hooks: a watch failed and was passed over"
 	}
-	logError(ctx, msg, err,
+	logError(ctx, msg, ruled.err,
 		slog.String("hook", h.reg.Name()), slog.String("point", string(p.name)))
 }
 

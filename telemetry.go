@@ -135,8 +135,9 @@ func observerFailed(ctx context.Context, ev *HookDispatchedEvent, failure error)
 	logError(ctx, "hooks: an observer failed", failure, slog.String("point", string(ev.Point)))
 }
 
-// SetLogger sets where the failures of hooks and observers that are passed
-// over are logged, for the process. The default is [slog.Default] at the time
+// SetLogger sets where the failures of hooks, guards, watches and observers are
+// logged, for the process, those that refuse a call included; what a hook aborts
+// on purpose is no failure. The default is [slog.Default] at the time
 // of the failure; nil silences them, and then only events tell. A log line
 // names the hook, the point and the error, with the stack of a panic, and
 // never holds a payload. SetLogger(slog.Default()) undoes an earlier call, for the

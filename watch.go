@@ -79,7 +79,7 @@ func lookOnce[C any](ctx context.Context, r *round, rec *recorder, k *pick, c *C
 			failure = newPanicError(value)
 		}
 		rec.watched(failure)
-		logFailure(ctx, r.p, h, failure)
+		logFailure(ctx, r.p, h, ruling{err: failure})
 		if exits {
 			for k.next(&r.subject) {
 				lookOnce(ctx, r, rec, k, c, err)
@@ -100,7 +100,7 @@ func lookOnce[C any](ctx context.Context, r *round, rec *recorder, k *pick, c *C
 	returned = true
 	rec.watched(late)
 	if late != nil {
-		logFailure(ctx, r.p, h, late)
+		logFailure(ctx, r.p, h, ruling{err: late})
 	}
 }
 
