@@ -14,7 +14,8 @@ import (
 )
 
 // compare orders hooks as a chain runs them: guards behind hooks and watches
-// behind both, then by priority, then by registration.
+// behind both, then by priority, then by registration. Across registries guards
+// run behind all hooks, too; see decide.
 func compare(a, b *hook) int {
 	return cmp.Or(
 		cmp.Compare(a.reg.kind.rank(), b.reg.kind.rank()),

@@ -277,11 +277,11 @@ func CallerFrom(ctx context.Context) Caller {
 // are safe for concurrent use. What is to last for a run is kept in a [RunVar].
 type Values struct {
 	mu      sync.Mutex
-	touched atomic.Bool // something was put since the Values was last empty
-	firing  atomic.Bool // hooks run, and what they put is theirs; may stay set where nothing was put
-	kept    map[any]any // put while no point fired; protected by mu
-	used    map[any]any // put by hooks of this use; protected by mu
-	past    map[any]any // of a use that has ended, until the next begins; protected by mu
+	touched atomic.Bool  // something was put since the Values was last empty
+	level   atomic.Int32 // points that fire for the context, one inside a hook of another
+	kept    map[any]any  // put while no point fired; protected by mu
+	used    map[any]any  // put by hooks of this use; protected by mu
+	past    map[any]any  // of a use that has ended, until the next begins; protected by mu
 
 	// What follows belongs to the seam that the context is in.
 	filled  filled
@@ -296,7 +296,7 @@ func (v *Values) Put(key, value any) {
 	defer v.mu.Unlock()
 	v.touched.Store(true)
 	m := &v.kept
-	if v.firing.Load() {
+	if v.level.Load() > 0 {
 		m = &v.used
 		delete(v.kept, key)
 	}
@@ -323,7 +323,7 @@ func (v *Values) hookValues() *Values { return v }
 // beginUse forgets what an earlier use left, but not what was put since. A use
 // that never ended is over, unless this one is inside its body.
 func (v *Values) beginUse() {
-	abandoned := v.open && v.running == 0 && !v.firing.Load()
+	abandoned := v.open && v.running == 0 && v.level.Load() == 0
 	v.open = true
 	if !v.touched.Load() {
 		return
@@ -338,7 +338,7 @@ func (v *Values) beginUse() {
 
 // endUse leaves the values readable until the next use begins.
 func (v *Values) endUse() {
-	v.open = v.running > 0
+	v.open = v.running > 0 || v.level.Load() > 0 // in a body, or a hook, of the use around
 	if !v.touched.Load() || v.open {
 		return
 	}
@@ -355,23 +355,6 @@ func (v *Values) endUse() {
 		maps.Copy(v.past, v.used)
 	}
 	v.kept, v.used = nil, nil
-	v.firing.Store(false)
-}
-
-// fire says that hooks begin to run, and returns what to give to fired when they
-// have. The flag is left set where nobody put anything: who puts something next
-// then puts it for a use that is under way.
-func (v *Values) fire() (was bool) {
-	if was = v.firing.Load(); !was {
-		v.firing.Store(true)
-	}
-	return was
-}
-
-func (v *Values) fired(was bool) {
-	if !was && v.touched.Load() {
-		v.firing.Store(false)
-	}
 }
 
 // copyOf returns the values as they are, in a map of its own.
@@ -420,8 +403,8 @@ type Execution struct {
 	Status Status
 	Err    error // why it failed
 
-	inputs     ownMap
-	given, set runIDs // as the framework gave them, and as the seam set them
+	inputs ownMap
+	ids    givenIDs
 }
 
 func (x *Execution) ready(side) inputMap { return &x.Inputs }
@@ -429,7 +412,12 @@ func (x *Execution) ready(side) inputMap { return &x.Inputs }
 // detach gives hooks a map that isn't the framework's.
 func (x *Execution) detach(at side) { x.inputs.detach(&x.Inputs, at) }
 
-func (x *Execution) forgetAnswer() { x.inputs.handOver() }
+// letGoInputs ends a passage: the body may have kept the map.
+func (x *Execution) letGoInputs() {
+	if x.level.Load() == 0 {
+		x.inputs.handOver()
+	}
+}
 
 func (x *Execution) payload(at side, s *snapshot) {
 	if at != after {

@@ -412,3 +412,62 @@ func TestExecution_hooksWriteIntoNobodysMap(t *testing.T) {
 	}, kept)
 	assert.Equal(t, map[string]any{"topic": "cats", "execution_start": 5, "input": 6, "output": 7, "execution_end": 8}, x.Inputs)
 }
+
+// What hooks of a use that never ended put is gone in the next, however many
+// there were; what the program put since is there.
+func TestValues_ofAUseThatNeverEndedAreGone(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		begun := 0
+		d.onPre(r, func(_ context.Context, c seamContext) error {
+			begun++
+			_, stale := c.Get(seamKey("hook"))
+			assert.False(t, stale, begun)
+			c.Put(seamKey("hook"), begun)
+			return nil
+		})
+		c := d.fresh()
+		for range 3 {
+			_, _, err := d.begin(ctx, c)
+			require.NoError(t, err)
+		}
+		c.Put(seamKey("loop"), "put")
+		require.NoError(t, d.run(ctx, c, func(_ context.Context, c seamContext) error {
+			got, _ := c.Get(seamKey("hook"))
+			assert.Equal(t, 4, got)
+			got, _ = c.Get(seamKey("loop"))
+			assert.Equal(t, "put", got)
+			return nil
+		}))
+		assert.Equal(t, 4, begun)
+	})
+}
+
+// What a hook leaves for the post point is there, though other hooks begin the
+// same context once more on the way.
+func TestValues_stayThoughBegunAgain(t *testing.T) {
+	t.Parallel()
+	seamEachAgain(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver, again seamFunc) {
+		started, seen := 0, 0
+		d.onPre(r, func(_ context.Context, c seamContext) error {
+			if started++; started == 1 {
+				c.Put(seamKey("start"), "noon")
+			}
+			return nil
+		})
+		d.onPre(r, seamOnce(again))
+		d.onPost(r, seamOnce(again))
+		d.onPost(r, func(_ context.Context, c seamContext) error {
+			seen++
+			got, _ := c.Get(seamKey("start"))
+			assert.Equal(t, "noon", got)
+			return nil
+		})
+		c := d.fresh()
+		require.NoError(t, d.run(ctx, c, seamProceed))
+		assert.Positive(t, seen)
+		require.NoError(t, d.run(t.Context(), c, seamProceed))
+		_, stale := c.Get(seamKey("start"))
+		assert.False(t, stale, "nor is it in the next use")
+	})
+}

@@ -224,7 +224,12 @@ func decide[C any](r *round, rec *recorder, c *C) error {
 			return err
 		}
 	}
-	alsoNow(r, c)
+	if failure := alsoNow(r, c); failure != nil {
+		if abort := unidentified(r, failure); abort != nil {
+			rec.refused(abort)
+			return abort
+		}
+	}
 	for i := range r.n {
 		if err := runLane(r, &r.chain(i).guards, rec, c); err != nil {
 			return err
@@ -239,23 +244,25 @@ func closeRound[C any](r *round, rec *recorder, c *C, err error) {
 	rec.exited()
 	defer rec.send()
 	if r.watched {
-		alsoNow(r, c)
+		_ = alsoNow(r, c) // nothing can be stopped any more
 		look(r, rec, c, err)
 	}
 }
 
 // alsoNow lets guards and watches go by what the call is now, and by what it was
-// at the start of its seam.
-func alsoNow[C any](r *round, c *C) {
+// at the start of its seam. It fails where that can't be read.
+func alsoNow[C any](r *round, c *C) *PanicError {
 	if !r.filtered {
-		return
+		return nil
 	}
 	if r.inSeam {
 		r.subject.also(r.began)
 	}
-	if now, failure := identify(r.p, c); failure == nil {
+	now, failure := identify(r.p, c)
+	if failure == nil {
 		r.subject.also(now)
 	}
+	return failure
 }
 
 func runLane[C any](r *round, l *lane, rec *recorder, c *C) error {

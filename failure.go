@@ -1,7 +1,8 @@
 package hooks
 
-// Fail-open and fail-closed: where a panic is contained, how an abort is found
-// in an error, what a failure means for the chain, and where it is logged.
+// Fail-open and fail-closed: how an abort is found in an error, what a failure
+// means for the chain, and where it is logged. The frames in which a panic of a
+// hook is contained run the chains, in dispatch.go.
 
 import (
 	"context"

@@ -768,3 +768,50 @@ func TestSecret_isNowhereOnceRedacted(t *testing.T) {
 		assert.NotContains(t, text, "4111")
 	}
 }
+
+// What foreign errors do hides no abort that stands beside them, and makes none
+// where there is none.
+func TestHostileError_neitherHidesNorFeignsAnAbort(t *testing.T) {
+	t.Parallel()
+	boom := func() { panic("boom") }
+	var none *hooks.HookAborted
+	no := hooks.Abort("no")
+	for name, tt := range map[string]struct {
+		err  error
+		want string // the reason of the abort, "" for none
+	}{
+		"behind an Unwrap that panics": {errors.Join(&hostile{unwrap: boom}, no), "no"},
+		"behind an As that panics":     {errors.Join(&hostile{as: boom}, no), "no"},
+		"behind an Is that panics":     {errors.Join(&hostile{is: boom}, no), "no"},
+		"behind all of it":             {errors.Join(&hostile{boom, boom, boom, boom}, fmt.Errorf("a: %w", no)), "no"},
+		"between two":                  {errors.Join(&hostile{unwrap: boom}, no, &hostile{as: boom}), "no"},
+		"in front of a ring":           {errors.Join(no, ring{}), "no"},
+		"behind a nil abort":           {errors.Join(none, no), "no"},
+		"a nil abort":                  {fmt.Errorf("a: %w", none), ""},
+		"an Is that is always true":    {liar{}, ""},
+		"an As that only says so":      {errors.Join(liar{}, io.EOF), ""},
+		"an As that only says so, no":  {errors.Join(liar{}, no), "no"},
+		"ErrTooDeep beside a liar":     {errors.Join(liar{}, hooks.ErrTooDeep), "hooks are nested too deeply"},
+		"a text that panics":           {errors.Join(&hostile{text: boom}, io.EOF), ""},
+	} {
+		ctx, r := newRun(t)
+		events := record(t, r)
+		hooks.On(hooks.PreStep, fails[hooks.Step](tt.err), hooks.In(r))
+		err := hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{})
+		require.Len(t, events.one(t).Hooks, 1, name)
+		if tt.want == "" {
+			assert.NoError(t, err, name)
+			continue
+		}
+		abort := aborted(t, err)
+		assert.Equal(t, tt.want, abort.Reason, name)
+		assert.Equal(t, name == "ErrTooDeep beside a liar", abort.StopRun, name)
+	}
+}
+
+// liar claims to be every error, and to turn into each.
+type liar struct{}
+
+func (liar) Error() string { return "liar" }
+func (liar) Is(error) bool { return true }
+func (liar) As(any) bool   { return true }

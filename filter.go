@@ -1,7 +1,7 @@
 package hooks
 
-// What a dispatch is about, and which hooks that concerns: tool names, roles,
-// and what counts as the same name.
+// What a dispatch is about, and which hooks that concerns, by tool and by role.
+// When two names are one tool's is told by internal/toolname, which folds them.
 
 import (
 	"context"

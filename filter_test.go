@@ -438,6 +438,167 @@ func TestGuard_isNotEvadedByANewName(t *testing.T) {
 	assert.Equal(t, 3, runs, "each guard of either name or role once, and no other")
 }
 
+// namedJob is a framework's own call whose name and role come from methods.
+type namedJob struct{ tool, role *string }
+
+func (j *namedJob) ToolName() string      { return *j.tool }
+func (j *namedJob) AgentRoleName() string { return *j.role }
+
+var filterBefore, filterAfter = hooks.Define[namedJob]("filtertest.before"), hooks.Define[namedJob]("filtertest.after")
+
+// renaming renames a call between the points of its seam, and says how often a
+// guard and a watch with the options given ran at one of them.
+type renaming func(ctx context.Context, r *hooks.Registry, pre bool, old, now [2]string, opts ...hooks.Option) (guarded, watched int)
+
+// renamings drives what has a name and a role.
+func renamings() map[string]renaming {
+	tool := func(run func(context.Context, *hooks.ToolCall) error) renaming {
+		return func(ctx context.Context, r *hooks.Registry, pre bool, old, now [2]string, opts ...hooks.Option) (guarded, watched int) {
+			p := hooks.PostToolCall
+			if pre {
+				p = hooks.PreToolCall
+			}
+			hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) { c.Name, c.AgentRole = now[0], now[1] }), hooks.In(r))
+			hooks.Guard(p, edit(func(*hooks.ToolCall) { guarded++ }), append(opts, hooks.In(r))...)
+			hooks.Watch(p, func(context.Context, *hooks.ToolCall, error) { watched++ }, append(opts, hooks.In(r))...)
+			_ = run(ctx, &hooks.ToolCall{Name: old[0], Caller: hooks.Caller{AgentRole: old[1]}})
+			return guarded, watched
+		}
+	}
+	return map[string]renaming{
+		"RunTool": tool(func(ctx context.Context, c *hooks.ToolCall) error {
+			return hooks.RunTool(ctx, c, fails[hooks.ToolCall](nil))
+		}),
+		"BeginTool": tool(func(ctx context.Context, c *hooks.ToolCall) error {
+			_, end, err := hooks.BeginTool(ctx, c)
+			if err != nil {
+				return err
+			}
+			return end(nil)
+		}),
+		"RunTools": tool(func(ctx context.Context, c *hooks.ToolCall) error {
+			return hooks.RunTools(ctx, []*hooks.ToolCall{c}, 0, fails[hooks.ToolCall](nil))
+		}),
+		"a failed call": tool(func(ctx context.Context, c *hooks.ToolCall) error {
+			return hooks.RunTool(ctx, c, fails[hooks.ToolCall](errBroken))
+		}),
+		"Run": func(ctx context.Context, r *hooks.Registry, pre bool, old, now [2]string, opts ...hooks.Option) (guarded, watched int) {
+			p := filterAfter
+			if pre {
+				p = filterBefore
+			}
+			hooks.On(filterBefore, edit(func(j *namedJob) { j.tool, j.role = &now[0], &now[1] }), hooks.In(r))
+			hooks.Guard(p, edit(func(*namedJob) { guarded++ }), append(opts, hooks.In(r))...)
+			hooks.Watch(p, func(context.Context, *namedJob, error) { watched++ }, append(opts, hooks.In(r))...)
+			_ = hooks.Run(ctx, filterBefore, filterAfter, &namedJob{&old[0], &old[1]}, fails[namedJob](nil))
+			return guarded, watched
+		},
+	}
+}
+
+// Guards and watches go by every name and by every role that a call has had, each
+// on its own, at both points. A hook that gives a call another name and another
+// role passes none of them.
+func TestGuard_goesByEachNameAndEachRole(t *testing.T) {
+	t.Parallel()
+	old, now := [2]string{"read_file", "Intern"}, [2]string{"delete_file", "Admin"}
+	for name, tt := range map[string]struct {
+		opts []hooks.Option
+		want int
+	}{
+		"the old name":                {[]hooks.Option{hooks.WithTools("Read File")}, 1},
+		"the new name":                {[]hooks.Option{hooks.WithTools("deleteFile")}, 1},
+		"a pattern of the old name":   {[]hooks.Option{hooks.WithTools("read_*")}, 1},
+		"a pattern of the new name":   {[]hooks.Option{hooks.WithTools("*delete_*")}, 1},
+		"the old role":                {[]hooks.Option{hooks.WithAgents("Intern")}, 1},
+		"the new role":                {[]hooks.Option{hooks.WithAgents("Admin")}, 1},
+		"the new name, the old role":  {[]hooks.Option{hooks.WithTools("delete_file"), hooks.WithAgents("Intern")}, 1},
+		"a new pattern, the old role": {[]hooks.Option{hooks.WithTools("delete_*"), hooks.WithAgents("Intern")}, 1},
+		"the old name, the new role":  {[]hooks.Option{hooks.WithTools("read_file"), hooks.WithAgents("Admin")}, 1},
+		"an old pattern, a new role":  {[]hooks.Option{hooks.WithTools("x", "read_?ile"), hooks.WithAgents("x", "Admin")}, 1},
+		"neither name":                {[]hooks.Option{hooks.WithTools("write_file", "rm*"), hooks.WithAgents("Intern")}, 0},
+		"neither role":                {[]hooks.Option{hooks.WithTools("delete_*"), hooks.WithAgents("Boss")}, 0},
+	} {
+		for how, run := range renamings() {
+			for _, pre := range []bool{true, false} {
+				ctx, r := newRun(t)
+				guarded, watched := run(ctx, r, pre, old, now, tt.opts...)
+				assert.Equal(t, tt.want, guarded, "guard: %s, %s, pre %v", name, how, pre)
+				assert.Equal(t, tt.want, watched, "watch: %s, %s, pre %v", name, how, pre)
+			}
+		}
+	}
+}
+
+// The other seams have a role, too, and an execution has two points before its
+// body.
+func TestGuard_goesByTheRoleAtTheStart(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var tr trace
+	guard := func(p untypedPoint) {
+		p.on(func() error { tr.add(string(p.Name())); return nil }, hooks.AsGuard(), hooks.WithAgents("Intern"), hooks.In(r))
+	}
+	for _, p := range everyPoint() {
+		if p.Name() != hooks.PreToolCall.Name() && p.Name() != hooks.PostToolCall.Name() {
+			guard(p)
+		}
+	}
+	intern := hooks.Caller{AgentRole: "Intern"}
+	hooks.On(hooks.ExecutionStart, edit(func(x *hooks.Execution) { x.AgentRole = "Admin" }), hooks.In(r))
+	hooks.On(hooks.PreStep, edit(func(s *hooks.Step) { s.AgentRole = "Admin" }), hooks.In(r))
+	hooks.On(hooks.PreModelCall, edit(func(m *hooks.ModelCall) { m.AgentRole = "Admin" }), hooks.In(r))
+	require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{Caller: intern}, fails[hooks.Execution](nil)))
+	assert.Equal(t, "execution_start input output execution_end", tr.take())
+	require.NoError(t, hooks.RunStep(ctx, &hooks.Step{Caller: intern}, fails[hooks.Step](nil)))
+	assert.Equal(t, "pre_step post_step", tr.take())
+	require.NoError(t, hooks.RunModel(hooks.WithCaller(ctx, intern), &hooks.ModelCall{}, fails[hooks.ModelCall](nil)))
+	assert.Equal(t, "pre_model_call post_model_call", tr.take(), "a role that the ctx gave")
+}
+
+// Where the name or role of a call can't be read, a guard that filters fails
+// closed, from the start or after a hook; one that doesn't filter runs.
+func TestFilter_unreadableNameFailsGuardsClosed(t *testing.T) {
+	t.Parallel()
+	tool, role := "a", "b"
+	for name, tt := range map[string]struct {
+		call *namedJob
+		hook func(*namedJob)
+	}{
+		"name":             {&namedJob{nil, &role}, nil},
+		"role":             {&namedJob{&tool, nil}, nil},
+		"name once hooked": {&namedJob{&tool, &role}, func(j *namedJob) { j.tool = nil }},
+		"role once hooked": {&namedJob{&tool, &role}, func(j *namedJob) { j.role = nil }},
+	} {
+		for what, opts := range map[string][]hooks.Option{
+			"by name": {hooks.WithTools("z")}, "by pattern": {hooks.WithTools("z*")}, "by role": {hooks.WithAgents("z")},
+		} {
+			p := newPoint[namedJob](t)
+			ctx, r := newRun(t)
+			events := record(t, r)
+			all, call := 0, *tt.call
+			if tt.hook != nil {
+				hooks.On(p, edit(tt.hook), hooks.In(r))
+			}
+			hooks.Guard(p, edit(func(*namedJob) { t.Error("a guard ran whose filter could not be asked") }), append(opts, hooks.In(r), hooks.WithName("policy"))...)
+			abort := aborted(t, hooks.Dispatch(ctx, p, &call))
+			assert.Equal(t, "policy", abort.Source, name+" "+what)
+			assert.IsType(t, &hooks.PanicError{}, abort.Err)
+			assert.Equal(t, hooks.OutcomeAborted, events.one(t).Outcome)
+
+			r.Clear(p)
+			call = *tt.call
+			if tt.hook != nil {
+				hooks.On(p, edit(tt.hook), hooks.In(r))
+			}
+			hooks.Guard(p, edit(func(*namedJob) { all++ }), hooks.In(r))
+			hooks.On(p, edit(func(*namedJob) {}), append(opts, hooks.In(r))...)
+			require.NoError(t, hooks.Dispatch(ctx, p, &call), name+" "+what)
+			assert.Equal(t, 1, all)
+		}
+	}
+}
+
 func TestSanitizeToolName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

@@ -127,6 +127,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -162,7 +163,18 @@ func registerBy[C any](caller string, p Point[C], fn Func[C], pc uintptr, opts [
 	if cfg.timeout > 0 {
 		fn = withDeadline(fn, cfg.timeout)
 	}
+	if cfg.once {
+		fn = letGo(fn)
+	}
 	return cfg.registry.add(cfg.hook(p.p, fn, pc))
+}
+
+// letGo returns fn for its one run, after which it can be collected, though the
+// hook may stand in the chain for some time.
+func letGo[C any](fn Func[C]) Func[C] {
+	var kept atomic.Pointer[Func[C]]
+	kept.Store(&fn)
+	return func(ctx context.Context, c *C) error { return (*kept.Swap(nil))(ctx, c) }
 }
 
 // checkTarget panics where there is nothing to register, or nowhere.

@@ -651,3 +651,26 @@ func TestOrder_holdsWhateverTimeHooksTake(t *testing.T) {
 		assert.EqualValues(t, 3*100, runs.Load())
 	})
 }
+
+// Where the processor was busy all the time, and no timer could fire, the clock
+// tells.
+func TestWithTimeout_comparesTheClockToo(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	events := record(t, r)
+	busy := func(ctx context.Context) {
+		for began := time.Now(); time.Since(began) < 2*time.Millisecond; {
+			_ = ctx
+		}
+	}
+	hooks.On(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error { busy(ctx); return nil }, hooks.In(r), hooks.WithTimeout(time.Millisecond))
+	hooks.Watch(hooks.PreStep, func(ctx context.Context, _ *hooks.Step, _ error) { busy(ctx) }, hooks.In(r), hooks.WithTimeout(time.Millisecond))
+	hooks.Guard(hooks.PreStep, func(ctx context.Context, _ *hooks.Step) error { busy(ctx); return nil }, hooks.In(r), hooks.WithTimeout(time.Millisecond))
+	abort := aborted(t, hooks.Dispatch(ctx, hooks.PreStep, &hooks.Step{}))
+	assert.ErrorIs(t, abort, context.DeadlineExceeded)
+	ev := events.one(t)
+	assert.Equal(t, []hooks.Outcome{"failed", "aborted", "failed"}, outcomes(ev))
+	for _, run := range ev.Hooks {
+		assert.ErrorIs(t, run.Err, context.DeadlineExceeded)
+	}
+}

@@ -37,6 +37,7 @@ type ModelCall struct {
 
 	answered bool
 	body     modelResponse
+	shelf    shelf[modelAnswer]
 }
 
 // modelResponse is a response as the body left it.
@@ -56,7 +57,10 @@ type Usage struct{ In, Out, CachedIn, CacheWrite, Reasoning int }
 // Answer gives a ready response at [PreModelCall]: the model is not called and
 // text stands as its response. Later pre hooks still run, and one of them may
 // still abort.
-func (m *ModelCall) Answer(text string) { m.Response, m.Parts, m.answered = text, nil, true }
+func (m *ModelCall) Answer(text string) {
+	m.Response, m.Parts, m.answered = text, nil, true
+	m.shelf.given = int(m.level.Load())
+}
 
 // Answered reports whether a hook gave a ready response.
 func (m *ModelCall) Answered() bool { return m.answered }
@@ -112,11 +116,10 @@ func (m *ModelCall) payload(at side, s *snapshot) {
 	}
 }
 
-func (m *ModelCall) forgetAnswer() { m.answered = false }
-
 // reset clears what an earlier use left.
 func (m *ModelCall) reset() {
-	m.answered, m.Err = false, nil
+	m.forgetAnswer()
+	m.Err = nil
 	m.body = modelResponse{}
 	m.clearResponse()
 	m.RawResponse, m.FinishReason, m.Usage = nil, "", Usage{}

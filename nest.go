@@ -11,6 +11,12 @@ import (
 // maxNested is how many seams may be open inside one another's hooks.
 const maxNested = 16
 
+// maxOnlooking is how many may be open below what an observer or a watch opens. It
+// is small, since an observer that works later and looks at its own seams, of
+// which each has two points, opens two to the power of it before the first is
+// too deep.
+const maxOnlooking = 4
+
 const tooDeepReason = "hooks are nested too deeply"
 
 // nest is the hooks of one seam, as the ctx that they get tells of them. It
@@ -20,7 +26,8 @@ type nest struct {
 	frame
 	outer    *nest        // the hooks that the seam was opened in, nil for none
 	root     *atomic.Bool // the nest has grown too deep; shared by all of it
-	depth    uint16       // how many seams are open
+	depth    uint32       // how many seams there are, those that have ended included
+	below    uint16       // how many there are below an observer or a watch
 	observes bool         // of observers and watches, which share one root
 	broken   atomic.Bool  // what root points to, in the outermost one
 	over     atomic.Bool  // the seam has ended: what hooks left behind isn't inside it
@@ -66,10 +73,21 @@ func (n *nest) enter() error {
 	if n == nil {
 		return nil
 	}
-	if n.depth > maxNested {
+	if n.below > maxOnlooking || n.depth > maxNested && n.open() > maxNested {
 		n.root.Store(true)
 	}
 	return n.fault("")
+}
+
+// open returns how many seams are open around what n's hooks begin.
+func (n *nest) open() int {
+	open := 0
+	for ; n != nil; n = n.outer {
+		if !n.over.Load() {
+			open++
+		}
+	}
+	return open
 }
 
 // fault returns the error of a nest that has grown too deep.
@@ -88,6 +106,9 @@ func newNest(ctx context.Context, f *frame, outer *nest) *nest {
 	in.outer, in.depth, in.root = outer, 1, &in.broken
 	if outer != nil {
 		in.depth, in.root, in.observes = outer.depth+1, outer.root, outer.observes
+	}
+	if in.observes {
+		in.below = outer.below + 1
 	}
 	return in
 }
@@ -132,7 +153,7 @@ func lasting(ctx context.Context) context.Context {
 	if n == nil {
 		return ctx
 	}
-	in := &nest{outer: n, depth: n.depth, root: n.root, observes: n.observes}
+	in := &nest{outer: n, depth: n.depth, root: n.root, observes: n.observes, below: n.below}
 	in.begin(ctx, f)
 	return &in.frame
 }

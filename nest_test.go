@@ -398,3 +398,168 @@ func TestNested_letsAJudgePassItselfOver(t *testing.T) {
 		})
 	}
 }
+
+// What onlookers open is bounded, however many of them there are, of whatever
+// kind, and whatever they open; and it changes nothing for the call they look at.
+func TestNest_boundsOnlookers(t *testing.T) {
+	t.Parallel()
+	again := func(ctx context.Context) { _ = hooks.RunTool(ctx, &hooks.ToolCall{Name: "notify"}, seamReturns("ok")) }
+	for name, look := range map[string]func(r *hooks.Registry, seen func()) (wait func()){
+		"an observer": func(r *hooks.Registry, seen func()) func() {
+			r.Observe(func(ctx context.Context, _ hooks.HookDispatchedEvent) { seen(); again(ctx) })
+			return nil
+		},
+		"two observers that open two": func(r *hooks.Registry, seen func()) func() {
+			for range 2 {
+				r.Observe(func(ctx context.Context, _ hooks.HookDispatchedEvent) { seen(); again(ctx); again(ctx) })
+			}
+			return nil
+		},
+		"an observer of another ctx": func(r *hooks.Registry, seen func()) func() {
+			r.Observe(func(ctx context.Context, _ hooks.HookDispatchedEvent) { seen(); again(context.WithoutCancel(ctx)) })
+			return nil
+		},
+		"an observer that opens a step": func(r *hooks.Registry, seen func()) func() {
+			r.Observe(func(ctx context.Context, _ hooks.HookDispatchedEvent) {
+				seen()
+				_ = hooks.RunStep(ctx, &hooks.Step{}, func(ctx context.Context, _ *hooks.Step) error { again(ctx); return nil })
+			})
+			return nil
+		},
+		"watches": func(r *hooks.Registry, seen func()) func() {
+			for _, p := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
+				hooks.Watch(p, func(ctx context.Context, _ *hooks.ToolCall, _ error) { seen(); again(ctx) }, hooks.In(r))
+			}
+			return nil
+		},
+		"watches and an observer": func(r *hooks.Registry, seen func()) func() {
+			for _, p := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
+				hooks.Watch(p, func(ctx context.Context, _ *hooks.ToolCall, _ error) { seen(); again(ctx) }, hooks.In(r))
+			}
+			r.Observe(func(ctx context.Context, _ hooks.HookDispatchedEvent) { seen(); again(ctx) })
+			return nil
+		},
+		"an observer that works later": func(r *hooks.Registry, seen func()) func() {
+			idle := make(chan struct{}, 1)
+			var open atomic.Int64
+			a := hooks.NewAsyncObserver(func(ctx context.Context, _ hooks.HookDispatchedEvent) {
+				seen()
+				again(ctx)
+				if open.Add(-1) == 0 {
+					idle <- struct{}{}
+				}
+			}, 1<<16)
+			r.Observe(func(ctx context.Context, ev hooks.HookDispatchedEvent) { open.Add(1); a.Handle(ctx, ev) })
+			return func() {
+				<-idle
+				assert.NoError(t, a.Close(context.Background()))
+				assert.Zero(t, a.Dropped())
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := seamScope(t)
+			var seen, hooked atomic.Int64
+			seamOnTool(r, hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { hooked.Add(1); return nil })
+			seamOnTool(r, hooks.PostToolCall, func(context.Context, *hooks.ToolCall) error { hooked.Add(1); return nil })
+			wait := look(r, func() { seen.Add(1) })
+			call := &hooks.ToolCall{Name: "fetch"}
+			finishes(t, name, func() {
+				assert.NoError(t, hooks.RunTool(ctx, call, seamReturns("page")))
+				if wait != nil {
+					wait()
+				}
+			})
+			assert.Equal(t, "page", call.Result)
+			assert.False(t, call.IsError())
+			assert.Positive(t, seen.Load())
+			assert.Less(t, seen.Load(), int64(1000))
+			assert.Positive(t, hooked.Load())
+		})
+	}
+}
+
+// What a hook starts and doesn't wait for is no nest: whether it begins when the
+// seam has ended or before, and however far its ctx is from the hook's.
+func TestNest_followUpsAreNone(t *testing.T) {
+	t.Parallel()
+	const generations = 60
+	detach := func(ctx context.Context) context.Context {
+		return hooks.WithScope(hooks.WithCaller(context.WithoutCancel(ctx), hooks.Caller{Tenant: "t"}), hooks.NewRegistry())
+	}
+	same := func(ctx context.Context) context.Context { return ctx }
+	for name, tc := range map[string]struct {
+		overlap bool
+		ctx     func(context.Context) context.Context
+	}{
+		"afterwards": {false, same}, "afterwards, detached": {false, detach},
+		"overlapping": {true, same}, "overlapping, detached": {true, detach},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+				var n atomic.Int64
+				results := make(chan error, generations)
+				run := func(ctx context.Context, previous <-chan struct{}, begun chan<- struct{}) {
+					if !tc.overlap {
+						<-previous
+					}
+					returned := make(chan struct{})
+					defer close(returned)
+					results <- d.run(context.WithValue(ctx, seamTraceKey{}, returned), d.fresh(), func(context.Context, seamContext) error {
+						close(begun)
+						<-previous
+						return nil
+					})
+				}
+				d.onPost(r, func(ctx context.Context, _ seamContext) error {
+					if n.Add(1) == generations {
+						return nil
+					}
+					begun := make(chan struct{})
+					go run(tc.ctx(ctx), ctx.Value(seamTraceKey{}).(chan struct{}), begun)
+					if tc.overlap {
+						<-begun
+					}
+					return nil
+				})
+				first := make(chan struct{})
+				close(first)
+				finishes(t, name, func() {
+					run(ctx, first, make(chan struct{}))
+					for range generations {
+						if err := <-results; !assert.NoError(t, err) {
+							return
+						}
+					}
+				})
+				assert.EqualValues(t, generations, n.Load())
+			})
+		})
+	}
+}
+
+// A follow-up that recurses is stopped as any other hook is.
+func TestNest_followUpMayNotRecurse(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		recurses := false
+		followUp := make(chan error, 1)
+		ended := make(chan struct{})
+		d.onPost(r, func(ctx context.Context, _ seamContext) error {
+			if recurses {
+				return d.run(ctx, d.fresh(), seamProceed)
+			}
+			go func() {
+				<-ended
+				recurses = true
+				followUp <- d.run(context.WithoutCancel(ctx), d.fresh(), seamProceed)
+			}()
+			return nil
+		})
+		require.NoError(t, d.run(ctx, d.fresh(), seamProceed))
+		close(ended)
+		finishes(t, "the follow-up", func() { assert.ErrorIs(t, <-followUp, hooks.ErrTooDeep) })
+	})
+}

@@ -39,8 +39,11 @@ type (
 	ownPayloader interface{ payload(side, *snapshot) }
 	// refuser knows why its body can't be run whatever the hooks say.
 	refuser interface{ refusal() error }
-	// useBeginner forgets what an earlier use left.
-	useBeginner interface{ forgetAnswer() }
+	// answerer can be given a ready answer, which belongs to one passage.
+	answerer interface {
+		forgetAnswer()
+		recallAnswer()
+	}
 	// calling, valued and identified tell who calls, what hooks left, and which
 	// call it is.
 	calling    interface{ hookCaller() *Caller }
@@ -100,10 +103,11 @@ func (o *ownMap) detach(m *map[string]any, at side) {
 	o.made, o.parsed = *m, false
 }
 
-// handOver says that a body sees the map, and may keep it. One that was made from
-// a text stays the context's own.
+// handOver ends the use of a map that a body saw and may have kept. One that was
+// made from a text stays the context's own, and so does an empty one, of which
+// there is nothing to keep.
 func (o *ownMap) handOver() {
-	if !o.parsed {
+	if !o.parsed && len(o.made) > 0 {
 		*o = ownMap{}
 	}
 }

@@ -4,6 +4,7 @@ package hooks_test
 // at which point, and how they are compared.
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -319,3 +320,42 @@ type twoSided struct {
 }
 
 func (c *twoSided) HookPayload(p hooks.InterceptionPoint) any { return c.sides[p] }
+
+// selfCopied is a context of a framework's own with a copy for watches, or none.
+type selfCopied struct {
+	N    int
+	copy func(*selfCopied) *selfCopied
+}
+
+func (c *selfCopied) HookCopy() *selfCopied { return c.copy(c) }
+
+// A watch gets what HookCopy gives. One that panics or has none to give hurts
+// nobody: watches then see the context itself.
+func TestHookCopy_failureHurtsNoDispatch(t *testing.T) {
+	t.Parallel()
+	other := &selfCopied{N: 2}
+	for name, tt := range map[string]struct {
+		copy func(*selfCopied) *selfCopied
+		want int
+	}{
+		"a copy":          {func(*selfCopied) *selfCopied { return other }, 2},
+		"panics":          {func(*selfCopied) *selfCopied { panic("boom") }, 1},
+		"panics with nil": {func(*selfCopied) *selfCopied { panic(nil) }, 1},
+		"nil":             {func(*selfCopied) *selfCopied { return nil }, 1},
+	} {
+		p := newPoint[selfCopied](t)
+		ctx, r := newRun(t)
+		events := record(t, r)
+		var seen []int
+		hooks.On(p, edit(func(c *selfCopied) { c.N = 1 }), hooks.In(r))
+		for range 2 {
+			hooks.Watch(p, func(_ context.Context, c *selfCopied, err error) {
+				assert.NoError(t, err)
+				seen = append(seen, c.N)
+			}, hooks.In(r))
+		}
+		require.NoError(t, hooks.Dispatch(ctx, p, &selfCopied{copy: tt.copy}), name)
+		assert.Equal(t, []int{tt.want, tt.want}, seen, name)
+		assert.Equal(t, 3, events.one(t).HookCount, name)
+	}
+}

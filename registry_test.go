@@ -430,6 +430,7 @@ func TestWithScope_takesANilCtxForABackground(t *testing.T) {
 	var none context.Context
 	ctx := hooks.WithScope(none, r)
 	assert.Equal(t, "ran", preStep(t, ctx, &tr))
+	assert.NotNil(t, hooks.WithScope(none, hooks.Default()), "though the default registry adds nothing")
 }
 
 // An inner scope adds to the outer one and doesn't hide it: a sub-agent can't
@@ -807,4 +808,65 @@ func TestRegistry_canBeUsedFromAHook(t *testing.T) {
 			assert.Empty(t, r.Hooks(hooks.PreStep))
 		})
 	}
+}
+
+// Hooks that are used up are not in the listing, don't count as cleared, and
+// leave the others in order, whenever the chain is tidied.
+func TestWithOnce_manyAreUsedUpInAnyOrder(t *testing.T) {
+	t.Parallel()
+	const n = 600
+	ctx, r := newRun(t)
+	var tr trace
+	name := func(i int) string { return fmt.Sprintf("tool_%d", i) }
+	for i := range n {
+		opts := []hooks.Option{hooks.In(r), hooks.WithTools(name(i)), hooks.WithName(name(i))}
+		if i%3 != 0 {
+			opts = append(opts, hooks.WithOnce())
+		}
+		hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, name(i)), opts...)
+	}
+	var left []string
+	for i := range n {
+		if i%3 == 0 || i%7 == 0 {
+			left = append(left, name(i))
+			continue
+		}
+		for range 2 {
+			require.NoError(t, hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: name(i)}))
+		}
+		assert.Equal(t, name(i), tr.take(), "once, though called twice")
+	}
+	assert.Equal(t, left, registered(r.Hooks(hooks.PreToolCall)))
+	assert.Equal(t, len(left)+1, strings.Count(r.String(), "\n"), "and the point")
+	added := hooks.On(hooks.PreToolCall, note[hooks.ToolCall](&tr, "added"), hooks.In(r), hooks.WithName("added"))
+	assert.Equal(t, append(left, "added"), registered(r.Hooks(hooks.PreToolCall)))
+	assert.True(t, added.Remove())
+	assert.Equal(t, len(left), r.Clear(hooks.PreToolCall))
+	assert.Zero(t, r.Clear(hooks.PreToolCall))
+	assert.False(t, hooks.Enabled(ctx, hooks.PreToolCall))
+}
+
+// A thousand uses cost about what ten times a hundred do, not ten times that.
+func TestWithOnce_usesCostNoNewIndexEach(t *testing.T) {
+	if raceEnabled {
+		t.Skip("measures")
+	}
+	use := func(n int) time.Duration {
+		fastest := time.Hour
+		for range 3 {
+			ctx, r := newRun(t)
+			ran := 0
+			for i := range n {
+				hooks.On(hooks.PreToolCall, edit(func(*hooks.ToolCall) { ran++ }), hooks.In(r), hooks.WithOnce(), hooks.WithTools(fmt.Sprintf("tool_%d", i)))
+			}
+			began := time.Now()
+			for i := range n {
+				_ = hooks.Dispatch(ctx, hooks.PreToolCall, &hooks.ToolCall{Name: fmt.Sprintf("tool_%d", i)})
+			}
+			fastest = min(fastest, time.Since(began))
+			require.Equal(t, n, ran)
+		}
+		return fastest
+	}
+	assert.Less(t, use(2000), 40*use(200))
 }

@@ -42,14 +42,30 @@ func newRunID() string { return runPrefix() + strconv.FormatUint(lastRun.Add(1),
 // runIDs places an execution in its tree.
 type runIDs struct{ run, parent, root string }
 
+// givenIDs are the IDs of an execution as the framework gave them, and as the
+// seam set them.
+type givenIDs struct{ given, set runIDs }
+
+// fireRun is fire for an execution. It undoes what a passage inside a hook made
+// of the IDs of this one.
+func (s *seam) fireRun(stage side, p Point[Execution], x *Execution) error {
+	ids, now := x.ids, runIDs{x.RunID, x.ParentRunID, x.RootRunID}
+	err := fire(s, stage, p, x)
+	if x.ids != ids {
+		x.ids = ids
+		x.RunID, x.ParentRunID, x.RootRunID = now.run, now.parent, now.root
+	}
+	return err
+}
+
 // identifyRun gives an execution its IDs: RunID its own, else the one of the
 // Caller in ctx unless that is the execution around it, else a new one. What it
 // gave for an earlier use is taken back first.
 func (x *Execution) identifyRun(outer *frame) {
-	takeBackText(&x.RunID, x.set.run, x.given.run)
-	takeBackText(&x.ParentRunID, x.set.parent, x.given.parent)
-	takeBackText(&x.RootRunID, x.set.root, x.given.root)
-	x.given = runIDs{x.RunID, x.ParentRunID, x.RootRunID}
+	takeBackText(&x.RunID, x.ids.set.run, x.ids.given.run)
+	takeBackText(&x.ParentRunID, x.ids.set.parent, x.ids.given.parent)
+	takeBackText(&x.RootRunID, x.ids.set.root, x.ids.given.root)
+	x.ids.given = runIDs{x.RunID, x.ParentRunID, x.RootRunID}
 
 	around := outer.holds().run
 	var caller Caller
@@ -69,7 +85,7 @@ func (x *Execution) identifyRun(outer *frame) {
 		fillString(&x.RootRunID, caller.RootRunID)
 		fillString(&x.RootRunID, x.RunID)
 	}
-	x.set = runIDs{x.RunID, x.ParentRunID, x.RootRunID}
+	x.ids.set = runIDs{x.RunID, x.ParentRunID, x.RootRunID}
 }
 
 // takeBackText makes s what it was before, unless somebody changed it since.
@@ -111,7 +127,7 @@ func (x *Execution) settleIDs(r *run) {
 		x.ParentRunID, x.RootRunID = r.parent, r.root
 	case x.RootRunID == "", x.RootRunID == r.id:
 		x.RootRunID = x.RunID
-		x.set.root = x.RunID
+		x.ids.set.root = x.RunID
 	}
 }
 

@@ -39,12 +39,13 @@ type seam struct {
 	values *Values         // of the context, nil if it has none
 	began  identity        // what the call was when the seam was opened
 	named  bool            // began is set
-	nested bool            // the context's hooks ran already when this seam's began to
 
 	err   error // what the body returned, unmarked
 	pass  bool  // it was marked by PassThrough
 	run   bool  // of a tool call: the pre point lets the body run
 	fatal error // of a tool call: ends the seam with this error instead of a result
+
+	blocked *HookAborted // of a tool call: why it was blocked, in front of the post point
 }
 
 // seamKind says whose rules settle applies.
@@ -124,7 +125,7 @@ func fireHooks[C any](s *seam, p *point, c *C) (err error) {
 		detach(c, s.stage)
 	}
 	if s.values != nil {
-		s.nested = s.values.fire()
+		s.values.level.Add(1)
 	}
 	if std := p.std.Load(); std != nil && p.scoped.Load() == 0 && observed.Load() == 0 && std.prepared(p.compile).direct() {
 		return fireDirect(ctx, s, p, std, c)
@@ -133,9 +134,7 @@ func fireHooks[C any](s *seam, p *point, c *C) (err error) {
 	if !r.open(ctx, &s.inner.frame, p) { // what there was is gone again
 		return s.fired(p, c, nil)
 	}
-	if s.stage == after {
-		r.began, r.inSeam = s.began, s.named
-	}
+	r.began, r.inSeam = s.began, s.named
 	var room recorder
 	rec := r.recorder(&room)
 	outcome, decided, returned := ErrGoexit, false, false
@@ -197,7 +196,7 @@ func (s *seam) exited(p *point, c any) {
 // fired settles what came of a point that had hooks.
 func (s *seam) fired(p *point, c any, err error) error {
 	if s.values != nil {
-		s.values.fired(s.nested)
+		s.values.level.Add(-1)
 	}
 	if fault := s.inner.fault(p.name); fault != nil {
 		err = fault
@@ -249,6 +248,9 @@ func (s *seam) settle(p *point, c any, err error) error {
 	case executionSeam:
 		s.settleExecution(c.(*Execution), err)
 	case ownSeam:
+		if own, ok := c.(answerer); ok && s.stage == before {
+			own.recallAnswer()
+		}
 		if err != nil && s.err == nil {
 			tellError(s.ctx, p, c, err)
 		}
@@ -451,7 +453,7 @@ func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) err
 	if own, ok := any(c).(valued); ok {
 		values = own.hookValues()
 	}
-	if own, ok := any(c).(useBeginner); ok {
+	if own, ok := any(c).(answerer); ok {
 		own.forgetAnswer()
 	}
 	s := seam{post: post.p}
@@ -472,10 +474,30 @@ func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) err
 	if own, ok := any(c).(refuser); ok && own.refusal() != nil {
 		return end(&s, c, own.refusal())
 	}
-	if own, ok := any(c).(answerable); ok && own.Answered() {
-		return end(&s, c, nil)
+	if own, ok := any(c).(answerable); ok {
+		switch answered, failure := askAnswered(own); {
+		case failure != nil:
+			return end(&s, c, failure)
+		case answered:
+			return end(&s, c, nil)
+		}
 	}
 	return runBody(&s, c, body, false)
+}
+
+// askAnswered asks a framework's own context, whose Answered may panic: the post
+// point has to fire then, too.
+func askAnswered(own answerable) (answered bool, failure error) {
+	var r recovery
+	func() {
+		defer r.catch()
+		answered = own.Answered()
+		r.returned = true
+	}()
+	if r.panicked != nil {
+		return false, r.panicked
+	}
+	return answered, nil
 }
 
 // tellError tells c of a failure, if it wants to know. What it panics with must

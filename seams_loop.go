@@ -75,10 +75,17 @@ func (s *seam) endModel(m *ModelCall) error {
 	if s.err != nil {
 		m.Err = s.err
 	}
-	return fire(s, after, PostModelCall, m)
+	body := m.body
+	err := fire(s, after, PostModelCall, m)
+	body.vetoed = m.body.vetoed
+	m.body = body // whatever a passage inside a hook left
+	return err
 }
 
 func (s *seam) settleModel(m *ModelCall, err error) {
+	if s.stage == before {
+		m.recallAnswer()
+	}
 	switch {
 	case s.stage == after:
 		if err != nil {
@@ -232,14 +239,13 @@ func (s *seam) beginExecution(ctx context.Context, x *Execution) error {
 	s.began, s.named = identity{role: x.AgentRole}, true
 	s.frame = enterRun(s.ctx, s.frame, x)
 	s.ctx, s.stale = s.frame, true
-	if err := fire(s, before, ExecutionStart, x); err != nil {
+	if err := s.fireRun(before, ExecutionStart, x); err != nil {
 		s.close()
 		return err
 	}
 	s.follow(x)
-	err := fire(s, before, Input, x)
+	err := s.fireRun(before, Input, x)
 	s.follow(x)
-	x.inputs.handOver()
 	if err == nil {
 		err = s.ctx.Err()
 	}
@@ -265,9 +271,11 @@ func (s *seam) follow(x *Execution) {
 
 func (s *seam) endExecution(x *Execution) error {
 	if s.err == nil {
-		s.err = fire(s, after, Output, x)
+		s.err = s.fireRun(after, Output, x)
 	}
-	return s.fireEnd(x)
+	err := s.fireEnd(x)
+	x.letGoInputs()
+	return err
 }
 
 // fireEnd fires ExecutionEnd, with what became of the execution.
@@ -278,9 +286,14 @@ func (s *seam) fireEnd(x *Execution) error {
 	case s.err != nil:
 		x.fail(s.err)
 	default:
-		x.Status = StatusCompleted
+		x.Status, x.Err = StatusCompleted, nil
 	}
-	return fire(s, after, ExecutionEnd, x)
+	status := x.Status
+	err := s.fireRun(after, ExecutionEnd, x)
+	if !s.pass && x.Status != status && (err == nil || s.err != nil) { // a passage inside a hook left it so
+		x.Status, x.Err = status, s.err
+	}
+	return err
 }
 
 func (s *seam) settleExecution(x *Execution, err error) {

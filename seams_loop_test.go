@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -854,6 +855,88 @@ func TestRunModel_callsOverOneHistoryStayApart(t *testing.T) {
 		close(secondDone)
 		assert.NoError(t, <-first)
 	})
+}
+
+// Hooks at either point, or both, edit what is theirs: neither the arrays that
+// calls share nor what a body kept or handed over is written.
+func TestRunModel_hooksWriteNoArrayOfFramework(t *testing.T) {
+	t.Parallel()
+	edits := func(_ context.Context, m *hooks.ModelCall) error {
+		m.Messages[0].Content, m.Messages[0].Parts[0].Text, m.Messages[0].ToolCalls[0].Arguments = m.Model, m.Model, m.Model
+		m.Messages = append(m.Messages, hooks.Message{Content: m.Model})
+		m.Tools[0] = m.Model
+		m.Tools = append(m.Tools, m.Model)
+		for i := range m.ToolCalls {
+			m.ToolCalls[i].Arguments = m.Model
+		}
+		for i := range m.Parts {
+			m.Parts[i].Text = m.Model
+		}
+		m.ToolCalls, m.Parts = append(m.ToolCalls, hooks.ToolRequest{}), append(m.Parts, hooks.Part{})
+		return nil
+	}
+	state := func(messages []hooks.Message, tools []string, calls []hooks.ToolRequest, parts []hooks.Part) string {
+		return fmt.Sprint(messages[:cap(messages)], tools[:cap(tools)], calls[:cap(calls)], parts[:cap(parts)])
+	}
+	for name, points := range map[string][]hooks.Point[hooks.ModelCall]{
+		"pre": {hooks.PreModelCall}, "post": {hooks.PostModelCall}, "both": {hooks.PreModelCall, hooks.PostModelCall},
+	} {
+		for _, kind := range []string{"hook", "guard", "scope"} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				seamEachModel(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunModel) {
+					var edited atomic.Int64
+					for _, p := range points {
+						hook := func(ctx context.Context, m *hooks.ModelCall) error { edited.Add(1); return edits(ctx, m) }
+						switch kind {
+						case "hook":
+							seamOnModel(r, p, hook)
+						case "guard":
+							seamOnModel(r, p, hook, hooks.AsGuard())
+						case "scope":
+							inner := hooks.NewRegistry()
+							seamOnModel(inner, p, hook)
+							ctx = hooks.WithScope(ctx, inner)
+						}
+						hooks.Watch(p, func(context.Context, *hooks.ModelCall, error) {}, hooks.In(r))
+					}
+					history := append(make([]hooks.Message, 0, 4), hooks.Message{
+						Role: "user", Parts: append(make([]hooks.Part, 0, 2), hooks.Part{Text: "a"}),
+						ToolCalls: append(make([]hooks.ToolRequest, 0, 2), hooks.ToolRequest{Arguments: "{}"}),
+					})
+					tools := append(make([]string, 0, 4), "ls")
+					calls := append(make([]hooks.ToolRequest, 0, 4), hooks.ToolRequest{Arguments: "{}"})
+					parts := append(make([]hooks.Part, 0, 4), hooks.Part{Text: "thought"})
+					before := state(history, tools, calls, parts)
+					var wg sync.WaitGroup
+					for i := range 4 {
+						wg.Go(func() {
+							var kept hooks.ModelCall
+							var was string
+							m := &hooks.ModelCall{Model: fmt.Sprint(i), Messages: history, Tools: tools}
+							assert.NoError(t, run(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+								m.ToolCalls, m.Parts = calls, parts
+								kept.Messages, kept.Tools = m.Messages, m.Tools
+								was = fmt.Sprint(kept.Messages, kept.Tools)
+								return nil
+							}))
+							assert.Equal(t, was, fmt.Sprint(kept.Messages, kept.Tools))
+							if name != "post" {
+								assert.Equal(t, m.Model, kept.Messages[0].Content)
+							}
+							if name != "pre" {
+								assert.Equal(t, m.Model, m.ToolCalls[0].Arguments)
+								assert.Equal(t, m.Model, m.Messages[len(m.Messages)-1].Content)
+							}
+						})
+					}
+					wg.Wait()
+					assert.Equal(t, before, state(history, tools, calls, parts))
+					assert.EqualValues(t, 4*len(points), edited.Load())
+				})
+			})
+		}
+	}
 }
 
 func TestRunModel_abortWinsOverAnswer(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -1215,6 +1216,619 @@ func TestSeam_takesIncomparableContext(t *testing.T) {
 	})
 }
 
+// seamAgain returns the ways in which a hook can begin the context of its own
+// seam once more.
+func seamAgain(d seamDriver) map[string]seamFunc {
+	run := func(body seamFunc) seamFunc {
+		return func(ctx context.Context, c seamContext) error {
+			defer func() { _ = recover() }()
+			_ = d.run(ctx, c, body)
+			return nil
+		}
+	}
+	ways := map[string]seamFunc{
+		"it runs":   run(seamProceed),
+		"it fails":  run(func(context.Context, seamContext) error { return errors.New("disk full") }),
+		"it panics": run(func(context.Context, seamContext) error { panic("bug") }),
+		"twice": func(ctx context.Context, c seamContext) error {
+			_ = d.run(ctx, c, seamProceed)
+			return d.run(ctx, c, seamProceed)
+		},
+		"elsewhere": func(_ context.Context, c seamContext) error { return d.run(context.Background(), c, seamProceed) },
+	}
+	if d.begin != nil {
+		ways["it never ends"] = func(ctx context.Context, c seamContext) error { _, _, err := d.begin(ctx, c); return err }
+	}
+	return ways
+}
+
+// seamOnce returns a hook that runs fn, unless it is inside of that.
+func seamOnce(fn seamFunc) seamFunc {
+	inside := false
+	return func(ctx context.Context, c seamContext) error {
+		if inside {
+			return nil
+		}
+		inside = true
+		defer func() { inside = false }()
+		return fn(ctx, c)
+	}
+}
+
+// seamEachAgain runs a parallel subtest for each driver and each of its seamAgain.
+func seamEachAgain(t *testing.T, drivers []seamDriver, test func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver, again seamFunc)) {
+	t.Helper()
+	for _, d := range drivers {
+		for way, again := range seamAgain(d) {
+			t.Run(d.name+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				ctx, r := newRun(t)
+				test(t, ctx, r, d, again)
+			})
+		}
+	}
+}
+
+// seamGive makes a body's value of text, and seamTaken tells what is left of it.
+func seamGive(c seamContext, text string) {
+	switch c := c.native().(type) {
+	case *hooks.Execution:
+		c.Output = text
+	case *hooks.Step:
+		c.Output = text
+	case *hooks.ModelCall:
+		c.Response, c.ToolCalls = text, []hooks.ToolRequest{{Arguments: text}}
+		c.Parts = []hooks.Part{{Text: text}}
+	case *hooks.ToolCall:
+		c.Result, c.Parts = text, []hooks.Part{{Text: text}}
+	}
+}
+
+func seamTaken(c seamContext) string {
+	switch c := c.native().(type) {
+	case *hooks.Execution:
+		return fmt.Sprint(c.Output)
+	case *hooks.Step:
+		return fmt.Sprint(c.Output)
+	case *hooks.ModelCall:
+		return fmt.Sprint(c.Response, c.ToolCalls, c.Parts)
+	case *hooks.ToolCall:
+		return fmt.Sprint(c.Result, c.Parts)
+	}
+	return ""
+}
+
+// seamRefused requires that a guard has refused c, whose seam returned err.
+func seamRefused(t *testing.T, c seamContext, err error) {
+	t.Helper()
+	if call, ok := c.native().(*hooks.ToolCall); ok {
+		assert.NoError(t, err)
+		assert.False(t, call.ShouldRun())
+		assert.False(t, call.Answered())
+		assert.True(t, call.IsError())
+		if assert.NotNil(t, call.Blocked) {
+			err = call.Blocked
+		}
+	}
+	if abort, ok := errors.AsType[*hooks.HookAborted](err); assert.True(t, ok, "%v", err) {
+		assert.Equal(t, "over budget", abort.Reason)
+	}
+}
+
+// A hook tries a guard with a harmless task first, on the same context: what the
+// guard says of that doesn't count for the real one.
+func TestSeam_guardHoldsThoughBegunAgain(t *testing.T) {
+	t.Parallel()
+	seamEachAgain(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver, again seamFunc) {
+		judged := 0
+		d.onPre(r, seamOnce(func(ctx context.Context, c seamContext) error {
+			c.who().Task = "harmless"
+			err := again(ctx, c)
+			c.who().Task = "real"
+			return err
+		}))
+		guard := func(_ context.Context, c seamContext) error {
+			judged++
+			if c.who().Task == "harmless" {
+				return nil
+			}
+			return seamVeto
+		}
+		d.onPre(r, guard, hooks.AsGuard())
+		d.onPre(hooks.NewRegistry(), guard)
+		c := d.fresh()
+		c.who().Task = "real"
+		err := d.run(ctx, c, func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
+		seamRefused(t, c, err)
+		assert.GreaterOrEqual(t, judged, 1)
+	})
+}
+
+func TestSeam_postGuardHoldsThoughBegunAgain(t *testing.T) {
+	t.Parallel()
+	seamEachAgain(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver, again seamFunc) {
+		judged := 0
+		d.onPost(r, seamOnce(func(ctx context.Context, c seamContext) error {
+			err := again(ctx, c)
+			seamGive(c, "hunter2")
+			return err
+		}))
+		d.onPost(r, func(_ context.Context, c seamContext) error {
+			judged++
+			return seamVeto
+		}, hooks.AsGuard())
+		c := d.fresh()
+		err := d.run(ctx, c, func(_ context.Context, c seamContext) error { seamGive(c, "hunter2"); return nil })
+		seamRefused(t, c, err)
+		assert.NotContains(t, seamTaken(c), "hunter2")
+		assert.Positive(t, judged)
+	})
+}
+
+// What one passage leaves in the context is not taken for the other's.
+func TestSeam_outcomeIsItsOwnThoughBegunAgain(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("disk full")
+	for name, body := range map[string]seamFunc{
+		"succeeds": seamProceed, "fails": func(context.Context, seamContext) error { return failure },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachAgain(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver, again seamFunc) {
+				ran, fired := 0, 0
+				d.onPre(r, seamOnce(again))
+				d.onPost(r, func(context.Context, seamContext) error { fired++; return nil })
+				d.onPost(r, seamOnce(again))
+				c := d.fresh()
+				id := ""
+				err := d.run(ctx, c, func(ctx context.Context, c seamContext) error {
+					ran++
+					id = c.who().RunID
+					return body(ctx, c)
+				})
+				assert.Equal(t, 1, ran)
+				assert.Positive(t, fired)
+				if name == "fails" && !d.tool {
+					assert.Same(t, failure, err)
+				} else {
+					assert.NoError(t, err)
+				}
+				switch c := c.native().(type) {
+				case *hooks.Execution:
+					assert.Equal(t, name == "succeeds", c.Status == hooks.StatusCompleted, c.Status)
+					assert.Equal(t, name == "succeeds", c.Err == nil, c.Err)
+					assert.NotEmpty(t, id)
+					assert.NotEqual(t, id, c.ParentRunID, "no execution is its own parent")
+				case *hooks.ToolCall:
+					assert.True(t, c.Ran())
+					assert.False(t, c.ShouldRun())
+					assert.Nil(t, c.Blocked)
+				}
+			})
+		})
+	}
+}
+
+// A call that was refused stays so when a post hook begins it again.
+func TestRunTool_staysBlockedThoughBegunAgain(t *testing.T) {
+	t.Parallel()
+	seamEachAgain(t, seamTools(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver, again seamFunc) {
+		first := true
+		d.onPre(r, func(context.Context, seamContext) error {
+			if first {
+				return seamVeto
+			}
+			return nil
+		}, hooks.AsGuard())
+		d.onPost(r, seamOnce(func(ctx context.Context, c seamContext) error { first = false; return again(ctx, c) }))
+		c := d.fresh()
+		seamRefused(t, c, d.run(ctx, c, func(context.Context, seamContext) error { t.Error("the body ran"); return nil }))
+		assert.False(t, first)
+	})
+}
+
+// seamOwnTool is a context of a framework's own around a tool call.
+type seamOwnTool struct{ hooks.ToolCall }
+
+var seamPreOwnTool, seamPostOwnTool = hooks.Define[seamOwnTool]("seamtest.pre_own_tool"), hooks.Define[seamOwnTool]("seamtest.post_own_tool")
+
+// seamAnswered drives the seams whose contexts can be answered.
+func seamAnswered() []seamDriver {
+	some := []seamDriver{seamDriverOf("Run of a tool", seamPreOwnTool, seamPostOwnTool,
+		func() *seamOwnTool { return &seamOwnTool{} },
+		func(o *seamOwnTool) seamContext { return seamOwnCall{o} },
+		func(ctx context.Context, o *seamOwnTool, body func(context.Context, *seamOwnTool) error) error {
+			return hooks.Run(ctx, seamPreOwnTool, seamPostOwnTool, o, body)
+		}, nil)}
+	for _, d := range seamDrivers() {
+		if _, ok := d.fresh().native().(interface{ Answer(string) }); ok {
+			some = append(some, d)
+		}
+	}
+	return some
+}
+
+type seamOwnCall struct{ *seamOwnTool }
+
+func (c seamOwnCall) who() *hooks.Caller { return &c.Caller }
+func (c seamOwnCall) failure() error     { return c.Err }
+func (c seamOwnCall) native() any        { return c.seamOwnTool }
+
+// A ready answer belongs to the passage whose hook gave it.
+func TestSeam_answerIsItsOwnThoughBegunAgain(t *testing.T) {
+	t.Parallel()
+	for _, d := range seamAnswered() {
+		for way, again := range seamAgain(d) {
+			for _, inner := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/inside %v", d.name, way, inner), func(t *testing.T) {
+					t.Parallel()
+					ctx, r := newRun(t)
+					inside, ran, answered := false, 0, 0
+					d.onPre(r, func(_ context.Context, c seamContext) error {
+						if inside == inner {
+							answered++
+							c.native().(interface{ Answer(string) }).Answer("ready")
+						}
+						return nil
+					})
+					d.onPre(r, seamOnce(func(ctx context.Context, c seamContext) error {
+						inside = true
+						defer func() { inside = false }()
+						if inner && way == "elsewhere" {
+							ctx = hooks.WithScope(ctx, r)
+							return d.run(ctx, c, seamProceed)
+						}
+						return again(ctx, c)
+					}))
+					c := d.fresh()
+					require.NoError(t, d.run(ctx, c, func(context.Context, seamContext) error { ran++; return nil }))
+					assert.Positive(t, answered)
+					if inner {
+						assert.Equal(t, 1, ran, "nobody answered this one")
+						return
+					}
+					assert.Zero(t, ran)
+					switch c := c.native().(type) {
+					case *hooks.ToolCall:
+						assert.Equal(t, "ready", c.Result)
+					case *hooks.ModelCall:
+						assert.Equal(t, "ready", c.Response)
+					case *seamOwnTool:
+						assert.Equal(t, "ready", c.Result)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Two layers of a framework may both run one context through its seam.
+func TestSeam_ofTwoLayersGivesWhatTheInnerDid(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("disk full")
+	type key struct{}
+	for name, tc := range map[string]struct {
+		hook  seamFunc
+		body  seamFunc
+		check func(t *testing.T, d seamDriver, c seamContext, err error)
+	}{
+		"a result": {seamProceed, func(_ context.Context, c seamContext) error { seamGive(c, "done"); return nil }, func(t *testing.T, d seamDriver, c seamContext, err error) {
+			assert.NoError(t, err)
+			if d.pre != seamBefore.Name() {
+				assert.Contains(t, seamTaken(c), "done")
+			}
+		}},
+		"a failure": {seamProceed, func(context.Context, seamContext) error { return failure }, func(t *testing.T, d seamDriver, c seamContext, err error) {
+			assert.Equal(t, failure, c.failure())
+			if !d.tool {
+				assert.Same(t, failure, err)
+			}
+		}},
+		"a stop": {func(context.Context, seamContext) error { return hooks.AbortRun("over budget") }, seamProceed, func(t *testing.T, _ seamDriver, _ seamContext, err error) {
+			abort, ok := errors.AsType[*hooks.HookAborted](err)
+			assert.True(t, ok && abort.StopRun, "%v", err)
+		}},
+		"a refusal": {func(context.Context, seamContext) error { return seamVeto }, seamProceed, func(t *testing.T, _ seamDriver, c seamContext, err error) {
+			seamRefused(t, c, err)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+				inner := 0
+				d.onPre(r, func(ctx context.Context, c seamContext) error {
+					if _, ok := c.Get(key{}); !ok {
+						return nil
+					}
+					inner++
+					return tc.hook(ctx, c)
+				})
+				c := d.fresh()
+				err := d.run(ctx, c, func(ctx context.Context, c seamContext) error {
+					c.Put(key{}, true)
+					return d.run(ctx, c, tc.body)
+				})
+				assert.Equal(t, 1, inner)
+				tc.check(t, d, c, err)
+			})
+		})
+	}
+}
+
+// Nobody has checked a value whose hooks ended the goroutine.
+func TestSeam_goexitOfHookTakesValueOut(t *testing.T) {
+	t.Parallel()
+	exits := func(context.Context, seamContext) error { runtime.Goexit(); return nil }
+	for what, opts := range map[string][]hooks.Option{"hook": nil, "guard": {hooks.AsGuard()}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
+				for at, on := range map[string]func(*hooks.Registry, seamFunc, ...hooks.Option){"pre": d.onPre, "post": d.onPost} {
+					r := hooks.NewRegistry()
+					watched := 0
+					on(r, exits, opts...)
+					seamWatch(r, &watched)
+					c := d.fresh()
+					exit := seamLeave(t, func() error {
+						return d.run(hooks.WithScope(ctx, r), c, func(_ context.Context, c seamContext) error { seamGive(c, "hunter2"); return nil })
+					})
+					assert.True(t, exit.exited, at)
+					assert.NotContains(t, seamTaken(c), "hunter2", at)
+					assert.Positive(t, watched, at)
+					switch c := c.native().(type) {
+					case *hooks.ToolCall:
+						assert.NotEmpty(t, c.Result, at)
+						assert.True(t, c.IsError(), at)
+						assert.False(t, c.ShouldRun(), at)
+					case *hooks.Execution:
+						assert.Equal(t, hooks.StatusFailed, c.Status, at)
+					}
+					if at == "pre" || !d.tool {
+						assert.Same(t, hooks.ErrGoexit, c.failure(), at)
+					}
+				}
+			})
+		})
+	}
+}
+
+// seamWatch counts what watches of any seam see.
+func seamWatch(r *hooks.Registry, n *int) {
+	watchAll(r, hooks.ExecutionStart, n)
+	watchAll(r, hooks.Output, n)
+	watchAll(r, hooks.ExecutionEnd, n)
+	watchAll(r, hooks.PreStep, n)
+	watchAll(r, hooks.PostStep, n)
+	watchAll(r, hooks.PreModelCall, n)
+	watchAll(r, hooks.PostModelCall, n)
+	watchAll(r, hooks.PreToolCall, n)
+	watchAll(r, hooks.PostToolCall, n)
+	watchAll(r, seamBefore, n)
+	watchAll(r, seamAfter, n)
+}
+
+func watchAll[C any](r *hooks.Registry, p hooks.Point[C], n *int) {
+	hooks.Watch(p, func(context.Context, *C, error) { *n++ }, hooks.In(r))
+}
+
+// An onlooker at the pre point that ends the goroutine leaves no call without an
+// outcome.
+func TestSeam_goexitOfOnlookerLeavesOutcome(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		if d.pre == seamBefore.Name() {
+			return // it is not told
+		}
+		ran := 0
+		d.onPre(r, func(context.Context, seamContext) error { ran++; return nil })
+		r.Observe(func(_ context.Context, ev hooks.HookDispatchedEvent) { runtime.Goexit() })
+		c := d.fresh()
+		exit := seamLeave(t, func() error {
+			return d.run(ctx, c, func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
+		})
+		assert.True(t, exit.exited)
+		assert.Equal(t, 1, ran)
+		assert.Same(t, hooks.ErrGoexit, c.failure())
+		if call, ok := c.native().(*hooks.ToolCall); ok {
+			assert.NotEmpty(t, call.Result)
+			assert.False(t, call.ShouldRun())
+		}
+	})
+}
+
+//go:noinline
+func seamCrashSite(old bool) {
+	if old {
+		panic(nil)
+	}
+	panic("boom")
+}
+
+// A panic of a body ends the program as it would without the seam: with the
+// frames of the body.
+func TestSeam_crashShowsTheBody(t *testing.T) {
+	const variable = "HOOKS_TEST_CRASH"
+	if which := os.Getenv(variable); which != "" {
+		old := strings.HasSuffix(os.Getenv("GODEBUG"), "panicnil=1")
+		body := func(context.Context, seamContext) error { seamCrashSite(old); return nil }
+		for _, d := range seamDrivers() {
+			if d.name != which {
+				continue
+			}
+			d.onPost(hooks.Default(), func(context.Context, seamContext) error { fmt.Println("post"); return nil })
+			go func() { // beneath no recover of package testing
+				if d.begin == nil || d.name[:3] == "Run" {
+					_ = d.run(context.Background(), d.fresh(), body)
+					return
+				}
+				_ = seamEnded(context.Background(), d, d.fresh(), body)
+			}()
+		}
+		select {}
+	}
+	t.Parallel()
+	for _, d := range seamDrivers() {
+		if d.name == "RunTool" {
+			continue // turns a panic into a result
+		}
+		for _, env := range []string{"GODEBUG=panicnil=0", "GODEBUG=panicnil=1"} {
+			t.Run(d.name+"/"+env, func(t *testing.T) {
+				t.Parallel()
+				self, err := os.Executable()
+				require.NoError(t, err)
+				child := exec.CommandContext(t.Context(), self, "-test.run=^TestSeam_crashShowsTheBody$", "-test.timeout=60s")
+				child.Env = append(os.Environ(), env, variable+"="+d.name, childEnv+"=1")
+				out, err := child.CombinedOutput()
+				require.Error(t, err)
+				assert.Contains(t, string(out), "hooks_test.seamCrashSite(")
+				assert.Equal(t, 1, strings.Count(string(out), "post\n"))
+			})
+		}
+	}
+}
+
+// seamEnded runs body in a Begin form as the documentation of End shows it.
+func seamEnded(ctx context.Context, d seamDriver, c seamContext, body seamFunc) (err error) {
+	ctx, end, err := d.begin(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer hooks.End(end, &err)
+	return body(ctx, c)
+}
+
+func TestEnd_endsHoweverTheBodyLeaves(t *testing.T) {
+	t.Parallel()
+	if !inChild() {
+		rerun(t, "GODEBUG=panicnil=1")
+	}
+	failure := errors.New("disk full")
+	type way struct {
+		body  seamFunc
+		check func(t *testing.T, d seamDriver, c seamContext, exit seamExit)
+	}
+	panicked := func(t *testing.T, c seamContext, value any) {
+		t.Helper()
+		p, ok := c.failure().(*hooks.PanicError)
+		if assert.True(t, ok, "%v", c.failure()) && value != nil {
+			assert.Equal(t, value, p.Value)
+		}
+	}
+	for name, tc := range map[string]way{
+		"returns": {seamProceed, func(t *testing.T, _ seamDriver, c seamContext, exit seamExit) {
+			assert.NoError(t, c.failure())
+			assert.Equal(t, seamExit{}, exit)
+		}},
+		"fails": {func(context.Context, seamContext) error { return failure }, func(t *testing.T, d seamDriver, c seamContext, exit seamExit) {
+			assert.Same(t, failure, c.failure())
+			if d.tool {
+				assert.NoError(t, exit.err, "the error is the call's")
+			} else {
+				assert.Same(t, failure, exit.err)
+			}
+		}},
+		"panics": {func(context.Context, seamContext) error { panic("boom") }, func(t *testing.T, _ seamDriver, c seamContext, exit seamExit) {
+			panicked(t, c, "boom")
+			assert.Equal(t, "boom", exit.value)
+		}},
+		"panics with nil": {func(context.Context, seamContext) error { panic(nil) }, func(t *testing.T, _ seamDriver, c seamContext, exit seamExit) {
+			panicked(t, c, nil)
+			assert.True(t, exit.value != nil || inChild() && exit.exited, "the panic goes on")
+		}},
+		"exits": {func(context.Context, seamContext) error { runtime.Goexit(); return nil }, func(t *testing.T, _ seamDriver, c seamContext, exit seamExit) {
+			assert.Same(t, hooks.ErrGoexit, c.failure())
+			assert.True(t, exit.exited)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+				posts := 0
+				d.onPost(r, func(context.Context, seamContext) error { posts++; return nil })
+				c := d.fresh()
+				exit := seamLeave(t, func() error { return seamEnded(ctx, d, c, tc.body) })
+				assert.Equal(t, 1, posts)
+				tc.check(t, d, c, exit)
+
+				c = d.fresh() // where nobody asks for the error
+				exit = seamLeave(t, func() error {
+					ctx, end, err := d.begin(ctx, c)
+					if err != nil {
+						return err
+					}
+					defer hooks.End(end, nil)
+					return tc.body(ctx, c)
+				})
+				assert.Equal(t, 2, posts)
+				if name != "fails" {
+					tc.check(t, d, c, exit)
+				}
+			})
+		})
+	}
+}
+
+// What End stores is what the seam returns: a refusal of the post point too.
+func TestEnd_storesWhatTheSeamReturns(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamHalved(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		fired := 0
+		d.onPost(r, func(context.Context, seamContext) error { fired++; return hooks.AbortRun("over budget") })
+		assert.ErrorContains(t, seamEnded(ctx, d, d.fresh(), seamProceed), "over budget")
+		assert.Equal(t, 1, fired)
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		assert.ErrorIs(t, seamEnded(done, d, d.fresh(), seamProceed), context.Canceled)
+		assert.Equal(t, 1, fired)
+	})
+}
+
+// A framework's own context that can't say whether it is answered isn't run, and
+// has its post point.
+func TestRun_panickingAnsweredFiresPost(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	fired := 0
+	hooks.On(seamUnsureAfter, func(context.Context, *seamUnsure) error { fired++; return nil }, hooks.In(r))
+	err := hooks.Run(ctx, seamUnsureBefore, seamUnsureAfter, &seamUnsure{}, func(context.Context, *seamUnsure) error {
+		t.Error("the body ran")
+		return nil
+	})
+	assert.IsType(t, &hooks.PanicError{}, err)
+	assert.Equal(t, 1, fired)
+}
+
+type seamUnsure struct{}
+
+func (*seamUnsure) Answered() bool { panic("unsure") }
+
+var seamUnsureBefore, seamUnsureAfter = hooks.Define[seamUnsure]("seamtest.unsure_before"), hooks.Define[seamUnsure]("seamtest.unsure_after")
+
+// Run asks a context around a tool call whether its body may run.
+func TestRun_obeysTheToolCallInside(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(c *seamOwnTool) hooks.Func[seamOwnTool]{
+		"unreadable arguments": func(c *seamOwnTool) hooks.Func[seamOwnTool] { _ = c.SetArguments(`{"a":1,"a":2}`); return nil },
+		"a ready answer": func(*seamOwnTool) hooks.Func[seamOwnTool] {
+			return edit(func(c *seamOwnTool) { c.Answer("ready") })
+		},
+	} {
+		ctx, r := newRun(t)
+		posts := 0
+		hooks.On(seamPostOwnTool, func(context.Context, *seamOwnTool) error { posts++; return nil }, hooks.In(r))
+		c := &seamOwnTool{}
+		if hook := prepare(c); hook != nil {
+			hooks.On(seamPreOwnTool, hook, hooks.In(r))
+		}
+		err := hooks.Run(ctx, seamPreOwnTool, seamPostOwnTool, c, func(context.Context, *seamOwnTool) error {
+			t.Error("the body ran: " + name)
+			return nil
+		})
+		assert.Equal(t, name == "unreadable arguments", err != nil, "%v", err)
+		assert.Equal(t, 1, posts, name)
+	}
+}
+
 // seamContext is the context of any seam, as far as all of them are alike.
 type seamContext interface {
 	Put(key, value any)
@@ -1329,6 +1943,11 @@ func seamFailing() []seamDriver {
 		}
 	}
 	return some
+}
+
+// seamTools returns the seam of tool calls in both forms.
+func seamTools() []seamDriver {
+	return slices.DeleteFunc(seamDrivers(), func(d seamDriver) bool { return !d.tool })
 }
 
 func seamDriverOf[C any](

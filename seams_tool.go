@@ -100,6 +100,7 @@ func (s *seam) beginTool(ctx context.Context, t *ToolCall) error {
 // is over.
 func (s *seam) settlePreTool(t *ToolCall, err error) error {
 	s.run, t.run = false, false // what a passage inside a hook allowed is not this one's
+	t.recallAnswer()
 	if err != nil && (err == ErrGoexit || errtree.Has(err, ErrTooDeep)) {
 		t.notRun(err)
 		return err
@@ -138,20 +139,28 @@ func (s *seam) endTool(t *ToolCall) error {
 			s.fatal = t.failed(s.ctx, s.err)
 		}
 	}
-	t.run, t.argErr = false, nil
+	t.run = false
 	t.keep()
+	s.blocked = t.Blocked
 	if PostToolCall.p.unused() {
 		return s.settlePostTool(t, nil)
 	}
 	body, ran := t.body, t.ran
 	err := fire(s, after, PostToolCall, t)
-	t.run, t.ran, t.body = false, ran, body // whatever a passage inside a hook left
+	t.ran, t.body = ran, body // whatever a passage inside a hook left
 	return err
 }
 
 // settlePostTool withholds a result that was refused, and returns what the seam
 // does.
 func (s *seam) settlePostTool(t *ToolCall, post error) error {
+	t.run, t.Blocked = false, s.blocked // whatever hooks wrote, or a passage inside them left
+	if s.run {
+		t.input.handOver()
+	}
+	if t.argErr != nil && t.level.Load() == 0 {
+		t.argErr = nil
+	}
 	if post == ErrGoexit { // nobody has checked the result
 		post = &HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit}
 	}
@@ -265,7 +274,8 @@ func notRunReason(err error) string {
 // must not wait for another call of the turn.
 //
 // After the first error that stops the run no further body starts: those calls
-// get a result that says so. Running ones finish; cancel ctx to stop them.
+// get a result that says so, and where their hooks hadn't begun no point fires for
+// them. Running ones finish; cancel ctx to stop them.
 // RunTools returns that first error, [ErrGoexit] for a hook or a body that ended
 // its goroutine. A nil or repeated call is an error before anything runs.
 func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(context.Context, *ToolCall) error) error {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,23 +21,6 @@ import (
 
 	"github.com/loophooks/hooks"
 )
-
-// The model reads the reason of a sub-agent's abort, and not where it came
-// from.
-func TestRunTool_subAgentsAbortHidesSource(t *testing.T) {
-	t.Parallel()
-	inner := &hooks.HookAborted{Reason: "over budget", Source: "internal/policy.go:12", Point: "pre_step"}
-	for name, err := range map[string]error{"bare": inner, "wrapped": fmt.Errorf("sub-agent: %w", inner)} {
-		call := &hooks.ToolCall{Name: "delegate"}
-		require.NoError(t, hooks.RunTool(t.Context(), call, func(context.Context, *hooks.ToolCall) error { return err }))
-		assert.Contains(t, call.Result, "over budget", name)
-		assert.NotContains(t, call.Result, "policy.go", name)
-		assert.Equal(t, err, call.Err, name)
-	}
-	silent := &hooks.ToolCall{Name: "delegate"}
-	require.NoError(t, hooks.RunTool(t.Context(), silent, func(context.Context, *hooks.ToolCall) error { return &hooks.HookAborted{Source: "x"} }))
-	assert.Equal(t, "Tool delegate failed", silent.Result)
-}
 
 // An interrupt isn't lost in a nest that is too deep.
 func TestRunTool_interruptOutlivesDeepNest(t *testing.T) {
@@ -1325,3 +1309,204 @@ func TestRunTools_sharesNothingConcurrentSafe(t *testing.T) {
 	assert.EqualValues(t, 10, pres.Load())
 	assert.EqualValues(t, 10, posts.Load())
 }
+
+// Calls that share an input, a result or both each have their own, whichever of
+// the points is hooked. What a body kept is written neither by the hooks behind it
+// nor in the next use of the call.
+func TestRunTools_hooksWriteNoMapOfFramework(t *testing.T) {
+	t.Parallel()
+	for name, points := range map[string][]hooks.Point[hooks.ToolCall]{
+		"pre": {hooks.PreToolCall}, "post": {hooks.PostToolCall}, "both": {hooks.PreToolCall, hooks.PostToolCall},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := seamScope(t)
+			var edited atomic.Int64
+			for _, p := range points {
+				seamOnTool(r, p, func(_ context.Context, c *hooks.ToolCall) error {
+					edited.Add(1)
+					c.Input[string(p.Name())] = c.ID
+					for i := range c.Parts {
+						c.Parts[i].Text = c.ID
+					}
+					c.Parts = append(c.Parts, hooks.Part{Text: c.ID})
+					return nil
+				})
+			}
+			input := map[string]any{"path": "a"}
+			parts := append(make([]hooks.Part, 0, 4), hooks.Part{Text: "page"})
+			calls := seamCalls(8)
+			kept := make([]map[string]any, len(calls))
+			for range 2 {
+				for _, c := range calls {
+					c.Input = input
+				}
+				require.NoError(t, hooks.RunTools(ctx, calls, 0, func(_ context.Context, c *hooks.ToolCall) error {
+					i, err := strconv.Atoi(c.ID)
+					kept[i], c.Parts = c.Input, parts
+					return err
+				}))
+				for i, c := range calls {
+					_, late := kept[i]["post_tool_call"]
+					assert.False(t, late, "a hook behind the body wrote into what it kept")
+					if name != "post" {
+						assert.Equal(t, c.ID, kept[i]["pre_tool_call"])
+					}
+					if name != "pre" {
+						assert.Equal(t, []hooks.Part{{Text: c.ID}, {Text: c.ID}}, c.Parts)
+					}
+				}
+			}
+			assert.Equal(t, map[string]any{"path": "a"}, input)
+			assert.Equal(t, []hooks.Part{{Text: "page"}, {}, {}, {}}, parts[:4])
+			assert.EqualValues(t, 2*8*len(points), edited.Load())
+
+			first := kept[0] // the call is used once more as it stands
+			was := len(first)
+			require.NoError(t, hooks.RunTool(ctx, calls[0], func(_ context.Context, c *hooks.ToolCall) error {
+				c.Input["next"] = true
+				return nil
+			}))
+			assert.Len(t, first, was)
+		})
+	}
+}
+
+// Arguments that the package has read itself aren't copied in front of the tool.
+func TestRunTool_argumentsReadAreNotCopied(t *testing.T) {
+	t.Parallel()
+	seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+		seamOnTool(r, hooks.PreToolCall, func(_ context.Context, c *hooks.ToolCall) error { c.Input["hook"] = true; return nil })
+		call := &hooks.ToolCall{Name: "fetch"}
+		require.NoError(t, call.SetArguments(`{"url":"x"}`))
+		read := call.Input
+		require.NoError(t, run(ctx, call, seamReturns("page")))
+		assert.Equal(t, map[string]any{"url": "x", "hook": true}, read)
+	})
+}
+
+// Arguments that can't be read run no tool, however often hooks begin the call
+// again. Once it has ended, the next use has its own.
+func TestRunTool_unreadableThoughBegunAgain(t *testing.T) {
+	t.Parallel()
+	seamEachAgain(t, seamTools(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver, again seamFunc) {
+		fired := 0
+		begin := seamOnce(func(ctx context.Context, c seamContext) error { fired++; return again(ctx, c) })
+		d.onPre(r, begin)
+		d.onPost(r, begin)
+		var call hooks.ToolCall
+		require.Error(t, call.SetArguments(`{"path":`))
+		ran := false
+		require.NoError(t, d.run(ctx, seamTool{&call}, func(context.Context, seamContext) error { ran = true; return nil }))
+		assert.False(t, ran)
+		assert.False(t, call.Ran())
+		assert.Equal(t, 2, fired)
+		call.Input = map[string]any{"path": "a"}
+		require.NoError(t, hooks.RunTool(t.Context(), &call, seamReturns("page")))
+		assert.Equal(t, "page", call.Result)
+	})
+}
+
+// seamQuoting is an error type of somebody's own that quotes what it wraps.
+type seamQuoting struct{ err error }
+
+func (e *seamQuoting) Error() string { return "sub-agent said: " + e.err.Error() }
+func (e *seamQuoting) Unwrap() error { return e.err }
+
+// seamTurned turns into an abort when it is asked to.
+type seamTurned struct{ abort *hooks.HookAborted }
+
+func (e seamTurned) Error() string { return "turned: " + e.abort.Error() }
+func (e seamTurned) As(target any) bool {
+	if to, ok := target.(**hooks.HookAborted); ok {
+		*to = e.abort
+		return true
+	}
+	return false
+}
+
+// Of a tool's error that holds aborts the model reads the public text of the
+// first, and nothing else: neither who refused nor what other errors quote.
+func TestRunTool_abortInErrorShowsPublicText(t *testing.T) {
+	t.Parallel()
+	over := &hooks.HookAborted{Reason: "over budget", Source: "policy.go:12", Err: errors.New("sk-secret")}
+	silent := &hooks.HookAborted{Source: "secret-policy"}
+	told := &hooks.HookAborted{Reason: "internal", Message: "Ask a person.", Source: "secret-policy"}
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"bare":                  {over, "over budget"},
+		"wrapped":               {fmt.Errorf("agent %s: %w", silent.Source, over), "over budget"},
+		"a message":             {fmt.Errorf("agent: %w", told), "Ask a person."},
+		"no reason":             {fmt.Errorf("agent: %w", silent), "Tool delegate failed"},
+		"several":               {errors.Join(fmt.Errorf("one: %w", over), fmt.Errorf("two: %w", told)), "over budget"},
+		"several in one":        {fmt.Errorf("%w and %w", told, over), "Ask a person."},
+		"beside another":        {errors.Join(errors.New("sk-secret"), over), "over budget"},
+		"a type of its own":     {&seamQuoting{over}, "over budget"},
+		"quoted twice":          {&seamQuoting{&seamQuoting{silent}}, "Tool delegate failed"},
+		"turned into":           {seamTurned{over}, "over budget"},
+		"turned into, joined":   {errors.Join(errors.New("sk-secret"), seamTurned{told}), "Ask a person."},
+		"behind what panics":    {errors.Join(&seamTrap{unwrap: true}, over), "over budget"},
+		"around another abort":  {&hooks.HookAborted{Reason: "no", Source: "a", Err: over}, "no"},
+		"beside no such tool":   {errors.Join(hooks.ErrNoTool, over), "There is no tool delegate."},
+		"in what was panicked":  {&hooks.PanicError{Value: over}, "Tool delegate panicked"},
+		"of a run that stopped": {&seamQuoting{&hooks.HookAborted{Reason: "stop", Source: "x", StopRun: true}}, "stop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, _ *hooks.Registry, run seamRunTool) {
+				call := &hooks.ToolCall{Name: "delegate"}
+				err := run(ctx, call, func(context.Context, *hooks.ToolCall) error { return tc.err })
+				assert.Equal(t, name == "of a run that stopped", err != nil, "%v", err)
+				assert.Equal(t, tc.want, call.Result)
+				assert.Equal(t, tc.err, call.Err)
+			})
+		})
+	}
+}
+
+// A loop that has no such tool says so: the call counts as not run, and both
+// points have fired.
+func TestRunTool_noSuchToolHasNotRun(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err    error
+		result string
+		ran    bool
+		want   string
+	}{
+		"bare":                {hooks.ErrNoTool, "", false, "There is no tool fetch."},
+		"wrapped":             {fmt.Errorf("looking in sk-secret: %w", hooks.ErrNoTool), "", false, "There is no tool fetch."},
+		"joined":              {errors.Join(errors.New("sk-secret"), hooks.ErrNoTool), "", false, "There is no tool fetch."},
+		"with a result":       {hooks.ErrNoTool, "Use search.", false, "Use search."},
+		"no other error":      {errors.New(hooks.ErrNoTool.Error()), "", true, hooks.ErrNoTool.Error()},
+		"no error that lies":  {&seamLiar{}, "", true, "liar"},
+		"behind what panics":  {errors.Join(&seamTrap{unwrap: true}, hooks.ErrNoTool), "", false, "There is no tool fetch."},
+		"what a tool answers": {nil, "page", true, "page"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEachTool(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunTool) {
+				posts := 0
+				seamOnTool(r, hooks.PostToolCall, func(_ context.Context, c *hooks.ToolCall) error {
+					posts++
+					assert.Equal(t, tc.ran, c.Ran())
+					return nil
+				})
+				call := &hooks.ToolCall{Name: "fetch"}
+				require.NoError(t, run(ctx, call, func(_ context.Context, c *hooks.ToolCall) error { c.Result = tc.result; return tc.err }))
+				assert.Equal(t, tc.want, call.Result)
+				assert.Equal(t, tc.ran, call.Ran())
+				assert.Equal(t, tc.err != nil, call.IsError())
+				assert.Equal(t, 1, posts)
+			})
+		})
+	}
+}
+
+// seamLiar claims to be every error.
+type seamLiar struct{}
+
+func (*seamLiar) Error() string { return "liar" }
+func (*seamLiar) Is(error) bool { return true }

@@ -37,6 +37,7 @@ type ToolCall struct {
 	argErr   error // what SetArguments found wrong
 	input    ownMap
 	body     toolResult
+	shelf    shelf[toolAnswer]
 }
 
 // toolResult is a result as the body left it.
@@ -53,7 +54,10 @@ func (t *ToolCall) ToolName() string { return t.Name }
 // Answer gives a ready result at [PreToolCall]: the tool is not run and the
 // model reads text. Later pre hooks still run, and one of them may still
 // abort.
-func (t *ToolCall) Answer(text string) { t.Result, t.Parts, t.answered = text, nil, true }
+func (t *ToolCall) Answer(text string) {
+	t.Result, t.Parts, t.answered = text, nil, true
+	t.shelf.given = int(t.level.Load())
+}
 
 // Answered reports whether a hook gave a ready result.
 func (t *ToolCall) Answered() bool { return t.answered }
@@ -84,7 +88,9 @@ func (t *ToolCall) ResultEdited() bool {
 func (t *ToolCall) Text() string { return joinText(t.Result, t.Parts) }
 
 // EditText replaces the text of the result by f of it, part by part. Changed
-// parts are copied first and keep their Native; see [Part.Edited].
+// parts are copied first and keep their Native; see [Part.Edited]. Err and
+// RawResult, which the model never reads, stay as they are: a record that must not
+// hold a secret leaves them out.
 func (t *ToolCall) EditText(f func(string) string) {
 	t.Result, t.Parts = editText(t.Result, t.Parts, f)
 }
@@ -204,8 +210,6 @@ func (t *ToolCall) toolCallID() string { return t.ID }
 
 func (t *ToolCall) refusal() error { return t.argErr }
 
-func (t *ToolCall) forgetAnswer() { t.answered, t.ran = false, false }
-
 func (t *ToolCall) payload(at side, s *snapshot) {
 	if at != after {
 		s.input, s.answered = t.Input, t.answered
@@ -218,7 +222,8 @@ func (t *ToolCall) payload(at side, s *snapshot) {
 // reset clears what an earlier use left, but not what SetArguments found: that
 // belongs to the use that begins.
 func (t *ToolCall) reset() {
-	t.answered, t.run, t.ran = false, false, false
+	t.forgetAnswer()
+	t.run = false
 	t.Blocked, t.Err = nil, nil
 	t.clearResult()
 	t.body = toolResult{}

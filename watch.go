@@ -7,10 +7,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 )
 
 // WatchFunc looks at what became of a passage of a point: c as it finally is,
-// and what the passage returned. Its c is a copy that it may keep but not
+// and what the dispatch of that point returned. A call that was refused in front of
+// its body passes its post point like any other, so that err is nil there:
+// c.Blocked and c.Err tell. Its c is a copy that it may keep but not
 // write, and err is nil, a [*HookAborted] where a hook stopped the passage, or
 // [ErrGoexit] where a hook ended the goroutine.
 type WatchFunc[C any] = func(ctx context.Context, c *C, err error)
@@ -39,9 +42,19 @@ func Watch[C any](p Point[C], fn WatchFunc[C], opts ...Option) *Registration {
 	if cfg.guard || cfg.failClosed {
 		panic(fmt.Sprintf("hooks: Watch(%s): a watch can stop nothing, so AsGuard and WithFailClosed don't apply; use Guard", p.p.name))
 	}
+	if cfg.once {
+		fn = letGoWatch(fn)
+	}
 	h := cfg.hook(p.p, fn, callerPC())
 	h.reg.kind = KindWatch
 	return cfg.registry.add(h)
+}
+
+// letGoWatch is letGo for a watch.
+func letGoWatch[C any](fn WatchFunc[C]) WatchFunc[C] {
+	var kept atomic.Pointer[WatchFunc[C]]
+	kept.Store(&fn)
+	return func(ctx context.Context, c *C, err error) { (*kept.Swap(nil))(ctx, c, err) }
 }
 
 // look runs the watches of a dispatch, each by itself. err is what the dispatch

@@ -141,15 +141,20 @@ func equalSlices(a, b any, x, y reflect.Value) bool {
 	if x.Len() == 0 || x.UnsafePointer() == y.UnsafePointer() {
 		return true
 	}
-	switch a := a.(type) {
-	case []string:
-		return slices.Equal(a, b.([]string))
-	case []any:
+	if a, ok := a.([]any); ok {
 		return slices.EqualFunc(a, b.([]any), Identical)
-	case []float64:
-		return slices.EqualFunc(a, b.([]float64), sameFloat)
-	case []float32:
-		return slices.EqualFunc(a, b.([]float32), sameFloat)
+	}
+	switch x.Type().Elem().Kind() {
+	case reflect.String:
+		return slices.Equal(view[string](x), view[string](y))
+	case reflect.Float32:
+		return slices.EqualFunc(view[float32](x), view[float32](y), sameFloat)
+	case reflect.Float64:
+		return slices.EqualFunc(view[float64](x), view[float64](y), sameFloat)
+	case reflect.Complex64:
+		return slices.EqualFunc(view[complex64](x), view[complex64](y), sameComplex64)
+	case reflect.Complex128:
+		return slices.EqualFunc(view[complex128](x), view[complex128](y), sameComplex)
 	}
 	if n, plain := plainSize(x.Type().Elem()); plain {
 		return bytes.Equal(memory(x, n), memory(y, n))
@@ -163,6 +168,18 @@ func equalSlices(a, b any, x, y reflect.Value) bool {
 }
 
 func sameFloat[F float32 | float64](a, b F) bool { return a == b || a != a && b != b }
+
+func sameComplex(a, b complex128) bool {
+	return sameFloat(real(a), real(b)) && sameFloat(imag(a), imag(b))
+}
+
+func sameComplex64(a, b complex64) bool { return sameComplex(complex128(a), complex128(b)) }
+
+// view returns a slice of a basic type, or of one made of it, as one of T, which
+// is that basic type. It is only read.
+func view[T any](slice reflect.Value) []T {
+	return unsafe.Slice((*T)(slice.UnsafePointer()), slice.Len())
+}
 
 // Identical reports whether two values are the same one, without looking behind
 // references and without panicking on values that == can't compare. NaN is
@@ -186,8 +203,7 @@ func identical(a, b reflect.Value) bool {
 	case reflect.Float32, reflect.Float64:
 		return sameFloat(a.Float(), b.Float())
 	case reflect.Complex64, reflect.Complex128:
-		x, y := a.Complex(), b.Complex()
-		return sameFloat(real(x), real(y)) && sameFloat(imag(x), imag(y))
+		return sameComplex(a.Complex(), b.Complex())
 	case reflect.Map, reflect.Func:
 		return a.UnsafePointer() == b.UnsafePointer()
 	case reflect.Slice:
