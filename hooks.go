@@ -63,8 +63,8 @@
 //
 // An error or a panic of one hook never ends the chain: the next one runs, and
 // the failure is in the event of the dispatch and in the log ([SetLogger]).
-// With [WithFailClosed], and for guards, it aborts instead; the reason that
-// the model reads says only that the guard failed. Panics are recovered
+// With [WithFailClosed], and for guards, it aborts instead; the log tells why, and
+// the reason that the model reads only that the guard failed. Panics are recovered
 // because the loop isn't the hook's; every one of them is reported with its stack
 // as a [*PanicError], control-flow panics such as [net/http.ErrAbortHandler] too.
 //
@@ -119,7 +119,8 @@
 //
 // A test brings a [NewRegistry] of its own, registers with [In] and runs the
 // loop under [WithScope], so that tests run in parallel; the package hookstest
-// has that and more. Tests of the default registry clear it by [ClearAll].
+// has that and more. Tests of the default registry clear it by [ClearAll], which
+// leaves observers, and what [SetLogger] and [SetHumanInput] set, where they are.
 package hooks
 
 import (
