@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/internal/race"
 )
 
 // noop is a hook that the compiler can't look into from the places that call
@@ -285,7 +286,7 @@ func BenchmarkRegisterAndRemove(b *testing.B) {
 func wantAllocs(t *testing.T, want int, f func()) {
 	t.Helper()
 	f()
-	if !raceEnabled {
+	if !race.Enabled {
 		assert.Equal(t, float64(want), testing.AllocsPerRun(100, f))
 	}
 }
@@ -638,7 +639,7 @@ func requireRatio(t *testing.T, limit float64, own, reference operation) {
 	t.Helper()
 	own.requireCalls(t)
 	reference.requireCalls(t)
-	if raceEnabled {
+	if race.Enabled {
 		t.Log("not measured: the race detector changes the ratio")
 		return
 	}
@@ -820,7 +821,7 @@ func TestCost_ofTenThousandFilters(t *testing.T) {
 // Registering ten times the hooks takes ten times as long where it is linear
 // and a hundred times where it is quadratic.
 func TestCost_ofRegistrationsIsLinear(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Log("not measured: the race detector changes the ratio")
 		return
 	}
@@ -860,7 +861,7 @@ func TestCost_ofAHookInMemory(t *testing.T) {
 
 // Ten times the hooks to remove in far less than a hundred times the time.
 func TestCost_ofRemovalsIsNotQuadratic(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Log("not measured: the race detector changes the ratio")
 		return
 	}

@@ -17,12 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
-	"github.com/loophooks/hooks/internal/race"
 )
-
-// raceEnabled says that the race detector is on. Tests that measure only run
-// what they would measure then.
-const raceEnabled = race.Enabled
 
 // childEnv is set in a process that rerun started.
 const childEnv = "HOOKS_TEST_CHILD"

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/internal/race"
 )
 
 var loopPoints = []hooks.AnyPoint{hooks.PreStep, hooks.PreModelCall, hooks.PreToolCall, hooks.PostToolCall, hooks.PostStep}
@@ -648,7 +649,7 @@ func TestLoopHooks_goexitUnwinds(t *testing.T) {
 }
 
 func TestLoopHooks_allocateOnlyToStop(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		return // the race detector allocates
 	}
 	emptyDefault(t)

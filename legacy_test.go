@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/internal/race"
 )
 
 // emptyDefault empties the default registry for a test that manages it, and
@@ -793,7 +794,7 @@ func TestLegacy_optionsMeanTheSame(t *testing.T) {
 }
 
 func TestLegacy_allocatesOnlyToBlock(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		return // the race detector allocates
 	}
 	emptyDefault(t)

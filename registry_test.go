@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/internal/race"
 )
 
 // preStep dispatches PreStep and returns what the hooks noted in tr.
@@ -848,7 +849,7 @@ func TestWithOnce_manyAreUsedUpInAnyOrder(t *testing.T) {
 
 // A thousand uses cost about what ten times a hundred do, not ten times that.
 func TestWithOnce_usesCostNoNewIndexEach(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("measures")
 	}
 	use := func(n int) time.Duration {

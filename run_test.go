@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/internal/race"
 )
 
 // place is where in a tree of agents something runs.
@@ -458,7 +459,7 @@ func TestTenant_reachesWhatRunsInside(t *testing.T) {
 // The record and the Caller are one node of the ctx, which what runs there finds
 // at once.
 func TestRunExecution_makesNothingInsideCostMore(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	ctx, r := newRun(t)

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/internal/race"
 )
 
 // modelDoes is what a hook of the model does.
@@ -558,7 +559,7 @@ func TestModel(t *testing.T) {
 	require.True(t, modelCovers()["Delete File"]["delete_file"] && !modelCovers()["*file"]["full"], "the filters filter")
 	seed := seedOf(t)
 	sequences, steps := 60, 80
-	if raceEnabled {
+	if race.Enabled {
 		sequences = 15
 	}
 	for phase, tt := range []struct {

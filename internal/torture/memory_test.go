@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/internal/race"
 )
 
 // The tests of this file look at the heap of the process and don't run in
@@ -32,7 +33,7 @@ func heapInUse() int64 {
 
 // many is n, or much less under the race detector, where everything is slow.
 func many(n int) int {
-	if raceEnabled {
+	if race.Enabled {
 		return n / 20
 	}
 	return n
