@@ -45,9 +45,12 @@ type toolAnswer struct {
 // passage around gave is kept for it.
 func (t *ToolCall) forgetAnswer() {
 	t.ran = false
-	if !t.answered && t.shelf.kept == nil {
-		return
+	if t.answered || t.shelf.kept != nil { // else there is nothing to do, as a rule
+		t.shelveAnswer()
 	}
+}
+
+func (t *ToolCall) shelveAnswer() {
 	if level := int(t.level.Load()); level == 0 {
 		t.shelf.kept = nil
 	} else if t.answered && t.shelf.given <= level {
@@ -59,9 +62,12 @@ func (t *ToolCall) forgetAnswer() {
 // recallAnswer leaves the answer of the hooks that have just run, and none that
 // a passage inside of them was given.
 func (t *ToolCall) recallAnswer() {
-	if !t.answered && t.shelf.kept == nil {
-		return
+	if t.answered || t.shelf.kept != nil {
+		t.unshelveAnswer()
 	}
+}
+
+func (t *ToolCall) unshelveAnswer() {
 	level := int(t.level.Load()) + 1
 	t.answered = t.answered && t.shelf.given <= level
 	if a, kept := t.shelf.take(level); kept && !t.answered {
