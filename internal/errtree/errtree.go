@@ -27,7 +27,7 @@ type walk struct {
 func (w *walk) from(err error) bool {
 	for err != nil && w.left > 0 {
 		w.left--
-		found, next, joined := w.step(err)
+		found, joined, next := w.step(err)
 		if found {
 			return true
 		}
@@ -40,7 +40,7 @@ func (w *walk) from(err error) bool {
 }
 
 // step visits one error and asks what it wraps, also where visit panicked.
-func (w *walk) step(err error) (found bool, next error, joined []error) {
+func (w *walk) step(err error) (found bool, joined []error, next error) {
 	if w.visits(err) {
 		return true, nil, nil
 	}
@@ -51,7 +51,7 @@ func (w *walk) step(err error) (found bool, next error, joined []error) {
 	case interface{ Unwrap() []error }:
 		joined = wrapping.Unwrap()
 	}
-	return false, next, joined
+	return false, joined, next
 }
 
 func (w *walk) visits(err error) (found bool) {
