@@ -96,6 +96,9 @@ type PanicError struct {
 // Error names the type of the value, never the value, which can hold what no
 // log or model should see.
 func (e *PanicError) Error() string {
+	if e == nil {
+		return "<nil *PanicError>"
+	}
 	return fmt.Sprintf("hooks: panic with a value of type %T", e.Value)
 }
 
@@ -105,6 +108,9 @@ func (e *PanicError) MarshalJSON() ([]byte, error) { return json.Marshal(e.Error
 
 // Unwrap returns the value if it is an error.
 func (e *PanicError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
 	err, _ := e.Value.(error)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -235,6 +236,26 @@ func TestHookAborted_typedNilIsAFailure(t *testing.T) {
 			assert.Equal(t, "a guard failed", abort.Reason)
 		})
 	}
+}
+
+// Not parallel: it sets the logger.
+func TestPanicError_nilIsAnErrorLikeAny(t *testing.T) {
+	hooks.SetLogger(slog.New(slog.DiscardHandler))
+	defer hooks.SetLogger(nil)
+	var none *hooks.PanicError
+	assert.Equal(t, "<nil *PanicError>", none.Error())
+	require.NoError(t, none.Unwrap())
+	ctx, r := newRun(t)
+	var tr trace
+	hooks.On(hooks.PreToolCall, fails[hooks.ToolCall](none), hooks.In(r))
+	hooks.On(hooks.PostToolCall, note[hooks.ToolCall](&tr, "post"), hooks.In(r))
+	call := &hooks.ToolCall{Name: "ls"}
+	require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error {
+		tr.add("body")
+		return none
+	}))
+	assert.Equal(t, "body post", tr.take())
+	assert.True(t, call.IsError())
 }
 
 func TestHookAborted_nilHasSafeMethods(t *testing.T) {

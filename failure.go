@@ -192,7 +192,7 @@ func logError(ctx context.Context, msg string, err error, attrs ...slog.Attr) {
 		l = t.Logger
 	}
 	attrs = append(attrs, slog.Any("error", err))
-	if p, ok := err.(*PanicError); ok {
+	if p, ok := err.(*PanicError); ok && p != nil {
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
 	var r recovery
