@@ -72,9 +72,7 @@ func (s *seam) beginModel(ctx context.Context, m *ModelCall) error {
 
 func (s *seam) endModel(m *ModelCall) error {
 	m.keep()
-	if s.err != nil {
-		m.Err = s.err
-	}
+	m.Err = s.err // and not that of a passage in the body
 	body := m.body
 	err := fire(s, after, PostModelCall, m)
 	body.vetoed = m.body.vetoed
@@ -159,9 +157,7 @@ func (s *seam) beginStep(ctx context.Context, st *Step) error {
 }
 
 func (s *seam) endStep(st *Step) error {
-	if s.err != nil {
-		st.Err = s.err
-	}
+	st.Err = s.err // and not that of a passage in the body
 	return fire(s, after, PostStep, st)
 }
 
@@ -271,6 +267,7 @@ func (s *seam) follow(x *Execution) {
 
 func (s *seam) endExecution(x *Execution) error {
 	if s.err == nil {
+		x.Status, x.Err = StatusRunning, nil // whatever a passage in the body left
 		s.err = s.fireRun(after, Output, x)
 	}
 	err := s.fireEnd(x)

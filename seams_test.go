@@ -2085,3 +2085,24 @@ func seamInChild(t *testing.T, env ...string) string {
 }
 
 func seamProceed(context.Context, seamContext) error { return nil }
+
+// A body may run the same context through the seam, and do without it where that
+// fails: post hooks that pass failed calls over must not pass this one over.
+func TestSeam_forgetsTheFailureOfAnInnerOne(t *testing.T) {
+	t.Parallel()
+	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+		if d.tool || d.name == "Run" {
+			return // the failure of a tool is its result, and a framework's context keeps its own
+		}
+		failure := errors.New("disk full")
+		var seen []error
+		d.onPost(r, func(_ context.Context, c seamContext) error { seen = append(seen, c.failure()); return nil })
+		c := d.fresh()
+		require.NoError(t, d.run(ctx, c, func(ctx context.Context, c seamContext) error {
+			assert.Same(t, failure, d.run(ctx, c, func(context.Context, seamContext) error { return failure }))
+			return nil
+		}))
+		assert.Equal(t, []error{failure, nil}, seen)
+		assert.NoError(t, c.failure())
+	})
+}
