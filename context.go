@@ -447,6 +447,10 @@ type Turn struct {
 	Reply    Message   // what the model answered
 }
 
+func (t *Turn) copied() *Turn {
+	return &Turn{Number: t.Number, Messages: cloneMessages(t.Messages), Reply: cloneMessages([]Message{t.Reply})[0]}
+}
+
 // Step is the context of [PreStep] and [PostStep].
 type Step struct {
 	Caller
@@ -477,6 +481,9 @@ func (x *Execution) hookCopy() *Execution {
 // hookCopy returns a copy that a watch may keep.
 func (s *Step) hookCopy() *Step {
 	c := &Step{Caller: s.Caller, Kind: s.Kind, Name: s.Name, Input: shallow.Clone(s.Input), Output: shallow.Clone(s.Output), Err: s.Err}
+	if turn, ok := s.Input.(*Turn); ok && turn != nil { // which the loop goes on to write
+		c.Input = turn.copied()
+	}
 	c.show(s.Values.copyOf())
 	return c
 }

@@ -25,11 +25,11 @@ type WatchFunc[C any] = func(ctx context.Context, c *C, err error)
 // them something else than what is used.
 //
 // All watches of a passage get one copy of the context, the struct with its maps
-// and slices cloned shallowly; of a framework's own context it is what
-// HookCopy() *C returns, or the context itself without that method. A watch can
-// change nothing: it can't abort, its panic is logged and is in the event, and
-// seams that it opens are limited as those of observers are. Its ctx isn't
-// cancelled where the run's is. Under [Enabled] a watch counts as a hook does; for
+// and slices cloned shallowly, and a [Turn] as well; of a framework's own context
+// it is what HookCopy() *C returns, or the context itself without that method. A
+// watch can change nothing: it can't abort, its panic is logged and is in the
+// event, and seams that it opens are limited as those of observers are. If the
+// run's ctx is done by then, watches get one that isn't. Under [Enabled] a watch counts as a hook does; for
 // the Outcome of an event it doesn't.
 //
 // The options are those of [On], but [AsGuard] and [WithFailClosed] make Watch

@@ -605,6 +605,32 @@ func TestWatch_oneCopyForAll(t *testing.T) {
 	assert.Empty(t, (*a)[0].c.Result, "the copy of the pre point stays what it was")
 }
 
+// The loop writes the reply of a turn while a watch may still read its copy.
+func TestWatch_copyOfATurnStaysWhatItWas(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	before := watching(r, hooks.PreStep)
+	spoiled := 0
+	hooks.Watch(hooks.PostStep, func(_ context.Context, s *hooks.Step, _ error) {
+		spoiled++
+		turn := s.Input.(*hooks.Turn)
+		turn.Reply.Content, turn.Messages[0].Content, turn.Messages[0].Parts[0].Text = "spoiled", "spoiled", "spoiled"
+	}, hooks.In(r))
+	turn := &hooks.Turn{Number: 1, Messages: []hooks.Message{{Role: "user", Content: "hi", Parts: []hooks.Part{{Kind: "text", Text: "ho"}}}}}
+	require.NoError(t, hooks.RunStep(ctx, &hooks.Step{Kind: hooks.StepTurn, Input: turn}, func(_ context.Context, s *hooks.Step) error {
+		s.Input.(*hooks.Turn).Reply = hooks.Message{Role: "assistant", Content: "hello"}
+		return nil
+	}))
+	require.Len(t, *before, 1)
+	kept := (*before)[0].c.Input.(*hooks.Turn)
+	assert.Equal(t, 1, kept.Number)
+	assert.Empty(t, kept.Reply)
+	assert.Equal(t, turn.Messages, kept.Messages)
+	assert.Equal(t, 1, spoiled)
+	assert.Equal(t, "hello", turn.Reply.Content)
+	assert.Equal(t, "hi", turn.Messages[0].Content)
+}
+
 func TestWatch_copyTellsWhatTheCallDoes(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
