@@ -20,6 +20,7 @@ type glob struct {
 const (
 	star    rune = -1 // any run of characters, the empty one included
 	one     rune = -2 // exactly one character
+	between rune = -3 // behind a "_": any run that is empty or ends with "_"
 	invalid rune = utf8.MaxRune + 1
 )
 
@@ -113,7 +114,7 @@ func matchProg(prog []rune, name string) bool {
 	p, n := 0, 0
 	starP, starN := -1, 0 // behind the last star, and where the text after its run begins
 	for n < len(name) {
-		if p < len(prog) && prog[p] == star {
+		if p < len(prog) && isRun(prog[p]) {
 			p++
 			starP, starN = p, n
 			continue
@@ -129,12 +130,47 @@ func matchProg(prog []rune, name string) bool {
 		if starP < 0 {
 			return false
 		}
-		_, size := charAt(name, starN)
-		starN += size
+		if prog[starP-1] == between {
+			width := strings.IndexByte(name[starN:], '_') + 1
+			if width == 0 {
+				return false
+			}
+			starN += width
+		} else {
+			_, size := charAt(name, starN)
+			starN += size
+		}
 		p, n = starP, starN
 	}
-	for p < len(prog) && prog[p] == star {
+	for p < len(prog) && isRun(prog[p]) {
 		p++
 	}
 	return p == len(prog)
+}
+
+func isRun(c rune) bool { return c == star || c == between }
+
+// joinSeparators lets what a star stands for between two "_" be nothing, where
+// folding leaves one "_" of them.
+func joinSeparators(prog []rune) []rune {
+	var out []rune
+	for i := 0; i < len(prog); i++ {
+		out = append(out, prog[i])
+		if prog[i] != '_' {
+			continue
+		}
+		// Of several such stars in a row one says all: "_*_*_" is "_" and a run
+		// that is empty or ends with "_".
+		last := i
+		for j := i + 1; j < len(prog) && (prog[j] == star || prog[j] == '_'); j++ {
+			if prog[j] == '_' {
+				last = j
+			}
+		}
+		if last > i {
+			out = append(out, between)
+			i = last
+		}
+	}
+	return out
 }

@@ -23,7 +23,8 @@ type Pattern struct {
 //
 // Each literal part is folded as a name is, except that a separator beside a
 // wildcard stays one "_"; at the ends of the pattern separators are dropped, as
-// at those of a name. A pattern that would lose a whole literal by that, or all
+// at those of a name. What a "*" stands for between two separators may be
+// nothing, and then they are one, as they are in a name. A pattern that would lose a whole literal by that, or all
 // of its literals as quotes, is tried on names as they are written only: "_*"
 // must not cover everything.
 func CompilePattern(pattern string) *Pattern {
@@ -34,7 +35,7 @@ func CompilePattern(pattern string) *Pattern {
 		return p
 	}
 	flat, _ := foldPattern(p.raw.prog, false)
-	p.folded, p.flat = newGlob(folded), newGlob(flat)
+	p.folded, p.flat = newGlob(joinSeparators(folded)), newGlob(joinSeparators(flat))
 	p.asIs = slices.Equal(p.folded.prog, p.raw.prog)
 	p.whole = slices.Equal(p.flat.prog, p.folded.prog)
 	return p

@@ -1,6 +1,7 @@
 package toolname
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,7 +50,8 @@ func TestPattern(t *testing.T) {
 		{"mcp__*__delete_*", "mcp__crm__deleteContact", true},
 		{"mcp__*__delete_*", "mcp__crm__delete-contact", true},
 		{"mcp__*__delete_*", "mcp.crm.delete.contact", true},
-		{"mcp__*__delete_*", "mcp__delete__contact", false},
+		{"mcp__*__delete_*", "mcp__crm__undelete_x", false},
+		{"mcp__*__delete_*", "mcp__delete", false},
 		{"mcp__*", "mcp__github__delete", true},
 		{"mcp__*", "mcp.github.delete", true},
 		{"mcp__*", "mcpserver", false},
@@ -99,6 +101,29 @@ func TestPattern(t *testing.T) {
 		{`"delete_*"`, "deleteFile", true},
 		{"Delete\xff*", "delete\xff_x", true},
 		{"delete*", "DELETE\xff", true},
+
+		// Nothing between two separators: folding leaves one of them.
+		{"mcp__*__delete_*", "mcp____Delete_x", true},
+		{"mcp__*__delete_*", "mcp____deleteX", true},
+		{"mcp__*__delete_*", "mcp__''__Delete_x", true},
+		{"mcp__*__delete_*", "mcp__.__Delete_x", true},
+		{"mcp__*__delete_*", "mcp__delete_x", true}, // one name with mcp____delete_x
+		{"mcp__*__delete_*", "mcp__crm_xdelete_x", false},
+		{"mcp__*__delete_*", "mcpDelete_x", true},
+		{"mcp__*__delete_*", "mcp_xdelete_x", false},
+		{"mcp__**__delete_*", "Mcp____Delete_x", true},
+		{"A_*_*_b", "a_b", true},
+		{"A_*_*_b", "a_x_b", true},
+		{"A_*_*_b", "a_x_y_z_b", true},
+		{"A_*_*_b", "a_xb", false},
+		{"A_*_?_*_b", "a_x_b", true},
+		{"A_*_?_*_b", "a_b", false},
+		{"A_*_*", "a_x", true},
+		{"A_*_*", "a", false},
+		{"A_*_b*_*_c", "a_bb_x_b_y_c", true},
+		{"A_*_b*_*_c", "a_xb_c", false},
+		{"A*_*_b", "aX_b", true},
+		{"A_?_b", "a_b", false}, // exactly one character
 
 		// Ends.
 		{"_delete*", "__delete_x", true},
@@ -186,12 +211,13 @@ func FuzzPattern(f *testing.F) {
 	for _, c := range [][2]string{
 		{"delete_*", "DELETE-ファイル"}, {"*Hub?", "GitHub/x"}, {"_*", "__A"}, {"'*'", "a"}, {"a_?_b", "aXB"},
 		{"a＊*", "A＊"}, {"\xc3*\xa9", "é"}, {"İ*", "i\u0307x"}, {"*\u0301", "é"}, {"**a**", "bab"},
+		{"A_*_b*_**_c", "a_bb_x_b_c"},
 	} {
 		f.Add(c[0], c[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		// The reference is exponential in the stars.
-		if len(pattern) > 16 || len(name) > 32 || !IsPattern(pattern) {
+		if len(pattern) > 16 || strings.Count(pattern, "*") > 6 || len(name) > 32 || !IsPattern(pattern) {
 			return
 		}
 		require.Equal(t, naivePattern(pattern, name), Match(pattern, name))
@@ -209,8 +235,14 @@ func naivePattern(pattern, name string) bool {
 	for _, words := range []bool{true, false} {
 		form := naiveFold(name, words)
 		for _, words := range []bool{true, false} {
-			if p, ok := naiveFoldPattern(pattern, words); ok && form != "" && naiveGlob(p, naiveLiteral(form)) {
-				return true
+			p, ok := naiveFoldPattern(pattern, words)
+			if !ok || form == "" {
+				continue
+			}
+			for _, p := range naiveJoin(p) {
+				if naiveGlob(p, naiveLiteral(form)) {
+					return true
+				}
 			}
 		}
 	}
@@ -254,6 +286,22 @@ func naiveFoldPattern(pattern string, words bool) (out []string, ok bool) {
 		}
 	}
 	return out, left || !literals
+}
+
+// naiveJoin returns pattern, and what it is with nothing for some of the stars
+// between separators.
+func naiveJoin(pattern []string) [][]string {
+	all := [][]string{pattern}
+	for i := range pattern {
+		last := i + 1
+		for last < len(pattern) && pattern[last] == "*" {
+			last++
+		}
+		if pattern[i] == "_" && last > i+1 && last < len(pattern) && pattern[last] == "_" {
+			all = append(all, naiveJoin(slices.Concat(pattern[:i], pattern[last:]))...)
+		}
+	}
+	return all
 }
 
 // naiveLiteral returns the characters of a folded text, in which "*" and "?" are
