@@ -187,9 +187,10 @@ func SanitizeToolName(name string) string { return toolname.Sanitize(name) }
 // "?" is exactly one. It is tried on the name as it is written, on its folded
 // form, and on that without the division into words. Its literal parts are
 // folded in both ways as well, where a separator beside a wildcard stays one
-// "_"; two of them are one where a "*" between them stands for nothing. At the
-// ends of a pattern separators are dropped, unless nothing else of the literal
-// would be left: then only the name as it is written is tried.
+// "_"; it covers one at an end of the name too, and two of them are one where a
+// "*" between them stands for nothing. At the ends of a pattern separators are
+// dropped, unless nothing else of the literal would be left: then only the name
+// as it is written is tried.
 //
 //	entry              covers                                     but not
 //	delete_file        Delete File, deleteFile, DELETE-FILE       deletefile, delete_files
@@ -200,6 +201,7 @@ func SanitizeToolName(name string) string { return toolname.Sanitize(name) }
 //	Delete*            delete_file, DELETE, deletefile            undelete
 //	read_*             read_file, readMe                          ready_to_delete
 //	*delete_file       mcp__ws__DeleteFile, of any length         delete_files
+//	*__delete_*        mcp__crm__delete_x, __Delete_x             delete_x
 //	github*            GitHub/delete, github_delete               git_hub_delete
 //	mcp__*__delete_*   mcp__crm__deleteContact, mcp____Delete_x   mcp__crm__undelete
 //	get?               getX                                       getXY, get_x

@@ -381,6 +381,7 @@ func TestMatchTool(t *testing.T) {
 		{"Delete*", []string{"delete_file", "DELETE", "deletefile"}, []string{"undelete"}},
 		{"read_*", []string{"read_file", "readMe"}, []string{"ready_to_delete"}},
 		{"*delete_file", []string{"mcp__ws__DeleteFile", strings.Repeat("x_", 99) + "deleteFile"}, []string{"delete_files"}},
+		{"*__delete_*", []string{"mcp__crm__delete_x", "__Delete_x"}, []string{"delete_x"}},
 		{"github*", []string{"GitHub/delete", "github_delete"}, []string{"git_hub_delete"}},
 		{"mcp__*__delete_*", []string{"mcp__crm__deleteContact", "mcp____Delete_x"}, []string{"mcp__crm__undelete"}},
 		{"get?", []string{"getX"}, []string{"getXY", "get_x"}},

@@ -2,6 +2,8 @@ package toolname
 
 // Comparing names: one name with another, and one with an entry of a filter.
 
+import "strings"
+
 // Name is a tool's name. Its forms are made when they are first asked for, and
 // so a Name isn't safe for concurrent use.
 type Name struct {
@@ -10,6 +12,8 @@ type Name struct {
 	flat   string
 	hashed string
 	made   form
+
+	begins, ends bool // with a separator, which the folded forms drop
 }
 
 // form is a set of forms of a name.
@@ -19,6 +23,7 @@ const (
 	formFolded form = 1 << iota
 	formFlat
 	formHashed
+	formEdges
 )
 
 // Parse returns the name that is written as raw. It does no work yet.
@@ -44,6 +49,21 @@ func (n *Name) Flat() string {
 	}
 	return n.flat
 }
+
+// edges reports whether the name has a separator before, and behind, what its
+// folded forms hold.
+func (n *Name) edges() (begins, ends bool) {
+	if n.made&formEdges == 0 {
+		n.made |= formEdges
+		if s := n.raw; s != "" && !(isPlain(s[0]) && isPlain(s[len(s)-1])) {
+			whole := folding{words: true, lead: true, end: true}.of(s, n.Folded())
+			n.begins, n.ends = strings.HasPrefix(whole, "_"), strings.HasSuffix(whole, "_")
+		}
+	}
+	return n.begins, n.ends
+}
+
+func isPlain(c byte) bool { return isLower(c) || isUpper(c) || isDigit(c) }
 
 // key returns the form in which spellings of one name are equal. Of a name of
 // which folding leaves nothing that is the name itself.

@@ -86,7 +86,8 @@ func literalText(prog []rune) string {
 
 // Match reports whether p covers n: whether it matches n as it is written, n
 // folded, or n folded without the division into words. Its own literals are
-// tried in both ways too.
+// tried in both ways too. Where n has separators at its ends, a "_" in their
+// place may be what the pattern's own separators stand for.
 func (p *Pattern) Match(n *Name) bool {
 	if p.raw.match(n.raw) {
 		return true
@@ -102,7 +103,22 @@ func (p *Pattern) Match(n *Name) bool {
 		return true
 	}
 	flat := n.Flat()
-	return flat != folded && p.matchFolded(flat)
+	if flat != folded && p.matchFolded(flat) {
+		return true
+	}
+	begins, ends := n.edges()
+	return (begins || ends) && (p.matchEdged(folded, begins, ends) || flat != folded && p.matchEdged(flat, begins, ends))
+}
+
+// matchEdged matches a form with the separators that it has dropped.
+func (p *Pattern) matchEdged(form string, begins, ends bool) bool {
+	if begins {
+		form = "_" + form
+	}
+	if ends {
+		form += "_"
+	}
+	return p.matchFolded(form)
 }
 
 func (p *Pattern) matchFolded(form string) bool {

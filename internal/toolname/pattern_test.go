@@ -138,6 +138,20 @@ func TestPattern(t *testing.T) {
 		{"'*", "delete_file", false},
 		{"'*'", "DeleteFile", false},
 		{"'*'", "'x'", true},
+		{"*__delete_*", "__delete_x", true},
+		{"*__delete_*", "__Delete_x", true},
+		{"*__delete_*", "＿＿Ｄelete_x", true},
+		{"*__delete_*", "'_'deleteX", true},
+		{"*__delete_*", "delete_x", false},
+		{"*__delete_*", "Delete_x", false},
+		{"*_github*", "_GitHub", true},
+		{"delete_*", "delete_", true},
+		{"delete_*", "Delete-", true},
+		{"delete_*", "Delete", false},
+		{"_*_delete_*", "__Delete_", false}, // the first "_" is at the end of the pattern
+		{"?delete*", "_Delete", true},
+		{"?delete*", "Delete", false},
+		{"*_*", "_Delete", true},
 		{"*_*", "deleteFile", true},
 		{"*_*", "delete", false},
 		{"?*", "___", true},
@@ -232,11 +246,10 @@ func naivePattern(pattern, name string) bool {
 	if naiveGlob(patterns[0], forms[0]) {
 		return true
 	}
-	for _, words := range []bool{true, false} {
-		form := naiveFold(name, words)
+	for _, form := range naiveForms(name) {
 		for _, words := range []bool{true, false} {
 			p, ok := naiveFoldPattern(pattern, words)
-			if !ok || form == "" {
+			if !ok {
 				continue
 			}
 			for _, p := range naiveJoin(p) {
@@ -247,6 +260,19 @@ func naivePattern(pattern, name string) bool {
 		}
 	}
 	return false
+}
+
+// naiveForms returns the folded forms of a name, without the separators at its
+// ends and with them.
+func naiveForms(name string) (forms []string) {
+	for _, words := range []bool{true, false} {
+		if form := naiveFold(name, words); form != "" {
+			// A digit neither divides words nor composes with a mark.
+			whole := naiveFold("0"+name+"0", words)
+			forms = append(forms, form, whole[1:len(whole)-1])
+		}
+	}
+	return forms
 }
 
 // naiveFoldPattern folds each literal with a letter put where a wildcard is, so
