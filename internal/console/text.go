@@ -74,7 +74,7 @@ func (p *printer) add(r, next rune) {
 		p.out.WriteRune(r)
 		p.prev = r
 		switch {
-		case unicode.In(r, unicode.Mn, unicode.Me):
+		case unicode.In(r, unicode.Mn, unicode.Me, vowels):
 			p.marks++
 		case !unicode.Is(joiners, r):
 			p.base, p.marks = r, 0
@@ -101,6 +101,8 @@ func (p *printer) shows(r, next rune) bool {
 		return false
 	case unicode.In(r, unicode.Mn, unicode.Me):
 		return p.base != 0 && p.marks < maxMarks
+	case unicode.Is(vowels, r):
+		return unicode.Is(unicode.Hangul, p.base) && p.marks < maxMarks
 	}
 	return true
 }
@@ -163,6 +165,17 @@ var mongolianForms = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x180b, Hi: 0x180d, Stride: 1},
 		{Lo: 0x180f, Hi: 0x180f, Stride: 1},
+	},
+}
+
+// vowels are the vowels and final consonants of Korean syllables written in
+// parts. They share the place of the consonant before them: terminals give them
+// no width.
+var vowels = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x1161, Hi: 0x11ff, Stride: 1},
+		{Lo: 0xd7b0, Hi: 0xd7c6, Stride: 1},
+		{Lo: 0xd7cb, Hi: 0xd7fb, Stride: 1},
 	},
 }
 

@@ -17,7 +17,7 @@ func TestPrintable_kept(t *testing.T) {
 		"accents":                     "Olá, ação, Żółć, Ελλάς, Привет",
 		"accents as marks":            "Ola\u0301, Vie\u0302\u0323t",
 		"Korean":                      "예, 안녕하세요",
-		"Korean in parts":             "\u110b\u1168",
+		"Korean in parts":             "\u110b\u1168 \u1112\u1161\u11ab\u1100\u1173\u11af \uac00\u11a8 ㅏ",
 		"Hebrew":                      "שלום",
 		"Hebrew with points":          "בְּרֵאשִׁ֖ית",
 		"Arabic with marks":           "مَرْحَبًا",
@@ -86,6 +86,7 @@ func TestPrintable_escaped(t *testing.T) {
 		"tags behind a flag":       {"🏴\U000e0067\U000e007f", `🏴\U000e0067\U000e007f`},
 		"private use":              {"\ue000\U000f0000", `\ue000\U000f0000`},
 		"Hangul fillers":           {"\u115f\u1160\u3164\uffa0", `\u115f\u1160\u3164\uffa0`},
+		"Korean vowel in Latin":    {"rm\u1161 \u1161\ud7b0\u11a8", `rm\u1161 \u1161\ud7b0\u11a8`},
 		"Braille blank":            {"a\u2800b", `a\u2800b`},
 		"blank note":               {"a\U0001d159", `a\U0001d159`},
 		"Khitan filler":            {"a\U00016fe4", `a\U00016fe4`},
@@ -116,6 +117,10 @@ func TestPrintable_escaped(t *testing.T) {
 		"flood of marks": {
 			"o" + strings.Repeat("\u0308", maxMarks) + "\u0308\u0323x",
 			"o" + strings.Repeat("\u0308", maxMarks) + `\u0308\u0323x`,
+		},
+		"flood of vowels": {
+			"\u110b" + strings.Repeat("\u1161", maxMarks+1),
+			"\u110b" + strings.Repeat("\u1161", maxMarks) + `\u1161`,
 		},
 		"flood with joiners": {
 			strings.Repeat("\u094d\u200d", maxMarks+1) + "क",
