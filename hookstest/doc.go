@@ -74,7 +74,11 @@
 //     Iterations. A loop that says it nowhere isn't judged by that.
 //   - sends each result with the ID of its call. If its messages have no ids at
 //     all, it sends the results in the order of the calls.
-//   - keeps edits of the messages of one model call out of the next one.
+//   - keeps edits of the messages of one model call out of the next one, and obeys
+//     them where it asks a failed model again.
+//   - keeps for a later run what hooks have left of a result or a response, and
+//     nothing of what it was.
+//   - tells the model of an abort its PublicText, and neither Source nor Err.
 //   - shows nothing that has yet to pass a guard at a post point.
 //   - lets an interrupt of a tool (hooks.PassThrough) come out of the run.
 //   - gives each tool call a result before it goes on with a conversation of
@@ -89,6 +93,12 @@
 //     run: those that have started may end.
 //   - Who calls: that AgentRole is set on the execution. A loop can do without,
 //     and then no hook can be limited to an agent.
+//   - The role of a message that a hook has changed, the Model, the Usage and the
+//     FinishReason of a model call.
+//   - What a tool's own decoder makes of its input, such as of a key in another
+//     case: a guard reads it with StringArg and its kin, which refuse that.
+//   - What a loop adds of its own: a text of an earlier turn in place of a last one
+//     that is empty, arguments that the model wrote beside the result.
 //   - The Parts of messages and results, native messages and native tool calls,
 //     and structured results beside the text. The tools of the kit return text.
 //   - A prompt that stands nowhere among the inputs of an execution, in strings,

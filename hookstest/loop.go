@@ -196,7 +196,7 @@ func scenarios() []scenario {
 	for _, group := range [][]scenario{
 		basicScenarios, toolScenarios, argumentScenarios, placeScenarios(), treatmentScenarios(), renameScenarios,
 		editScenarios, emptyScenarios, messageScenarios, inputScenarios, oddScenarios, toldScenarios,
-		abortScenarios(), laterScenarios, shownScenarios, stopScenarios, runScenarios, cancelScenarios, interruptScenarios, historyScenarios,
+		abortScenarios(), laterScenarios, shownScenarios, stopScenarios, runScenarios, cancelScenarios, interruptScenarios, historyScenarios, againScenarios,
 	} {
 		all = append(all, group...)
 	}

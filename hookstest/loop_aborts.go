@@ -19,7 +19,7 @@ func abortScenarios() []scenario {
 		aborted(hooks.ExecutionStart), aborted(hooks.Input),
 		aborted(hooks.PreStep), aborted(hooks.PreModelCall), aborted(hooks.PostModelCall),
 		stopped(hooks.PreToolCall), stopped(hooks.PostToolCall),
-		aborted(hooks.PostStep), aborted(hooks.Output), aborted(hooks.ExecutionEnd),
+		aborted(hooks.PostStep), lastStepAborted(), aborted(hooks.Output), aborted(hooks.ExecutionEnd),
 	}
 }
 
@@ -34,6 +34,26 @@ func stopped(p hooks.Point[hooks.ToolCall]) scenario {
 	return scenario{
 		name: "stop-at-" + string(p.Name()), needs: []hooks.AnyPoint{p},
 		play: func(t *trial) { playAbort(t, p, true) },
+	}
+}
+
+// lastStepAborted is about a loop that has its answer by then.
+func lastStepAborted() scenario {
+	return scenario{
+		name: "abort-at-the-last-post_step", needs: stepPoints, after: []string{"abort-at-post_step"},
+		play: func(t *trial) {
+			t.strange = true
+			on(t, hooks.PostStep, func(context.Context, *hooks.Step) error {
+				if t.requests() < 2 {
+					return nil
+				}
+				return t.abort(&hooks.HookAborted{Reason: theReason})
+			})
+			t.run(asks(request("alpha", "c1")), answers(theAnswer), answers(theAnswer))
+			if t.check(t.abortedAt >= 0, rulePoints, "post_step in the last turn", "it did not fire") {
+				t.check(findAbort(t.err) != nil, ruleAbortOut, anAbort, fmt.Sprintf("the text %q and the error %v", t.text, t.err))
+			}
+		},
 	}
 }
 

@@ -23,6 +23,7 @@ var editScenarios = []scenario{
 	{name: "dropped-tool-call", needs: modelToolsPoints, play: droppedToolCall},
 	{name: "edited-tool-call", needs: modelToolsPoints, play: editedToolCall(slices.Clone)},
 	{name: "tool-call-edited-in-place", needs: modelToolsPoints, after: []string{"edited-tool-call"}, play: editedToolCall(func(calls []hooks.ToolRequest) []hooks.ToolRequest { return calls })},
+	{name: "added-tool-call", needs: modelToolsPoints, after: []string{"several-tools", "dropped-tool-call"}, play: addedToolCall},
 	{name: "renamed-tool-call", needs: modelToolsPoints, play: renamedToolCall},
 	{name: "edited-response", needs: modelToolsPoints, play: editedResponse},
 	{name: "edited-last-response", needs: modelPoints, play: editedLastResponse},
@@ -57,6 +58,17 @@ func droppedToolCall(t *trial) {
 	t.checkGoesOn(ruleText)
 }
 
+// addedToolCall has a hook ask for a tool that the model hasn't asked for.
+func addedToolCall(t *trial) {
+	onReply(t, func(c *hooks.ModelCall) {
+		c.ToolCalls = append(slices.Clone(c.ToolCalls), request("beta", "c2"))
+	})
+	t.run(asks(request("alpha", "c1")), answers(theAnswer))
+	t.checkRan(ruleToolCalls, "c1", 1)
+	t.checkRan(ruleToolCalls, "c2", 1)
+	t.checkGoesOn(ruleText)
+}
+
 func editedToolCall(copied func([]hooks.ToolRequest) []hooks.ToolRequest) func(*trial) {
 	return func(t *trial) {
 		onReply(t, func(c *hooks.ModelCall) {
@@ -70,6 +82,11 @@ func editedToolCall(copied func([]hooks.ToolRequest) []hooks.ToolRequest) func(*
 		got := t.values["c1"]
 		t.mu.Unlock()
 		t.check(got == "edited", ruleToolCalls, `the value "edited" for alpha`, fmt.Sprintf("%q", got))
+		for _, m := range t.sent(1) {
+			for _, req := range m.ToolCalls {
+				t.check(!strings.Contains(req.Arguments, "raw"), ruleResponse, "the edited arguments in the reply that is sent back", req.Arguments)
+			}
+		}
 		t.checkGoesOn(ruleText)
 	}
 }

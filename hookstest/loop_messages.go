@@ -5,7 +5,9 @@ package hookstest
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/loophooks/hooks"
@@ -14,6 +16,7 @@ import (
 var messageScenarios = []scenario{
 	{name: "edited-messages", needs: modelPoints, play: editedMessages},
 	{name: "replaced-messages", needs: modelPoints, play: replacedMessages},
+	{name: "each-message-edited", needs: modelPoints, after: []string{"edited-messages"}, play: eachMessageEdited},
 	{name: "messages-edited-for-one-call", needs: modelPoints, after: []string{"edited-messages"}, play: messagesForOneCall},
 }
 
@@ -50,6 +53,40 @@ func replacedMessages(t *trial) {
 	t.run(asks(request("alpha", "c1")), answers(theAnswer))
 	t.checkSent(ruleMessages, 1, "a summary", true)
 	t.checkSent(ruleMessages, 1, thePrompt, false)
+	t.checkGoesOn(ruleText)
+}
+
+// eachMessageEdited is about a loop that takes over the edits of some messages,
+// such as those of the user, and has others of its own.
+func eachMessageEdited(t *trial) {
+	t.strange = true
+	var mu sync.Mutex
+	var want []string
+	var calls atomic.Int32
+	on(t, hooks.PreModelCall, func(_ context.Context, c *hooks.ModelCall) error {
+		if calls.Add(1) != 2 {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range c.Messages {
+			if c.Messages[i].Text() == "" {
+				continue
+			}
+			edited := fmt.Sprintf("edited message %d.", i+1)
+			want = append(want, edited)
+			c.Messages[i].EditText(func(string) string { return edited })
+		}
+		return nil
+	})
+	first := asks(request("alpha", "c1"))
+	first.Text = "raw thoughts"
+	t.run(first, answers(theAnswer))
+	mu.Lock()
+	defer mu.Unlock()
+	for _, edited := range want {
+		t.checkSent(ruleMessages, 1, edited, true)
+	}
 	t.checkGoesOn(ruleText)
 }
 

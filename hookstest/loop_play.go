@@ -23,9 +23,12 @@ func request(tool, key string) hooks.ToolRequest {
 	return hooks.ToolRequest{ID: "call_" + key, Name: tool, Arguments: fmt.Sprintf(`{"key":%q,"value":"raw"}`, key)}
 }
 
+// hookName is the name of the kit's hooks, and so the source of their aborts.
+const hookName = "a hook of the kit"
+
 // on registers a hook of the scenario.
 func on[C any](t *trial, p hooks.Point[C], fn hooks.Func[C]) {
-	hooks.On(p, fn, hooks.In(t.registry), hooks.WithName("a hook of the kit"))
+	hooks.On(p, fn, hooks.In(t.registry), hooks.WithName(hookName))
 }
 
 // onTool registers a hook for the tool call with the key "c1".

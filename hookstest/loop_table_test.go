@@ -69,7 +69,9 @@ var wrongLoops = []struct {
 	{"mixes up the results", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
 	{"forgets the results but the first", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
 	{"sends failed calls no result", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
-	{"keeps dropped tool calls in the history", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
+	{"keeps dropped tool calls in the history", "each tool call of a turn has one result in the next request, told by its id or else by its place", []string{
+		"the response of a model is what the post hooks left, in the history and as the result",
+	}},
 	{"sends the raw result", "the model reads a result as the post hooks left it, and nothing of what it was", []string{
 		"a result that a post hook withholds never reaches the model",
 	}},
@@ -164,4 +166,17 @@ var wrongLoops = []struct {
 	{"drops the error of a tool that returned a text", "post hooks are told of a failure in Err, and of a block in Blocked", nil},
 	{"marks no error that has a text", "a result is marked as an error where the call was blocked, withheld or failed, and nowhere else", nil},
 	{"marks recovered calls", "a result is marked as an error where the call was blocked, withheld or failed, and nowhere else", nil},
+
+	{"tells the model which hook has blocked", "of an abort the model reads the public text alone, without its source and its cause", nil},
+	{"keeps raw results for the next run", "the model reads a result as the post hooks left it, and nothing of what it was", nil},
+	{"asks a failed model again with its own messages", "the model is sent the messages as the pre hooks left them", nil},
+	{"asks a failed model again without cancellation", "tools and models run under the ctx of the run, with its values, scopes and cancellation", nil},
+	{"sends its own messages of the assistant", "the model is sent the messages as the pre hooks left them", nil},
+	{"runs no more tool calls than the model asked for", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
+	{"keeps raw arguments in the history", "the response of a model is what the post hooks left, in the history and as the result", nil},
+	{"ignores an abort at the end of the last step", "an abort comes out of the run as it is: errors.As finds the *HookAborted", nil},
+	{"answers a call that has failed from a cache", "each tool call that the model asks for fires both tool points, however often it asks", nil},
+	{"answers a call that was blocked from a cache", "each tool call that the model asks for fires both tool points, however often it asks", nil},
+	{"collects the results of a turn by id", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
+	{"collects the results of a run by id", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
 }

@@ -19,6 +19,9 @@ const (
 	hooksAnswer  = "the answer of a hook"
 )
 
+// errCause is why a hook refuses a call, which is for logs.
+var errCause = errors.New("the cause of the refusal")
+
 var errTool = errors.New("the tool is out of order, by " + theSecret)
 
 // treatment is what hooks do to one tool call, and what must come of it.
@@ -46,7 +49,7 @@ func setResult(text string) func(*trial, *hooks.ToolCall) error {
 }
 
 func refuses(t *trial, _ *hooks.ToolCall) error {
-	return t.abort(&hooks.HookAborted{Reason: theReason})
+	return t.abort(&hooks.HookAborted{Reason: theReason, Err: errCause})
 }
 
 func refusesWithMessage(t *trial, _ *hooks.ToolCall) error {
@@ -87,6 +90,11 @@ var treatments = []treatment{
 	}, input: gets("", "")},
 	{name: "cleared-input", once: true, rule: ruleArguments, pre: func(_ *trial, c *hooks.ToolCall) error {
 		clear(c.Input)
+		return nil
+	}, input: gets("", "")},
+
+	{name: "removed-input", once: true, rule: ruleArguments, pre: func(_ *trial, c *hooks.ToolCall) error {
+		c.Input = nil
 		return nil
 	}, input: gets("", "")},
 
@@ -212,6 +220,10 @@ func (tr treatment) play(t *trial, pl place) {
 		tr.input(t, values)
 	}
 	t.checkHidden(tr, pl, before)
+	for n := pl.turn + 1; n < t.requests(); n++ {
+		t.checkSent(rulePublic, n, errCause.Error(), false)
+		t.checkSent(rulePublic, n, hookName, false)
+	}
 	if tr.reads != "" {
 		rule := tr.rule
 		if rule == ruleWithheld {

@@ -170,7 +170,7 @@ func (l *flawed) contained(ctx context.Context, prompt string) (text string, err
 func (l *flawed) body(ctx context.Context, prompt string) (string, error) {
 	history := append(slices.Clone(l.talk), hooks.Message{Role: "user", Content: prompt})
 	if l.talks {
-		defer func() { l.talk = history }()
+		defer func() { l.talk = l.kept(history) }()
 	}
 	for n := range l.MaxTurns {
 		text, done, err := l.turn(ctx, n, &history)
@@ -182,6 +182,20 @@ func (l *flawed) body(ctx context.Context, prompt string) (string, error) {
 		}
 	}
 	return "", errors.New("no answer")
+}
+
+// kept is what the loop keeps of its history for the next run.
+func (l *flawed) kept(history []hooks.Message) []hooks.Message {
+	if l.bug != "keeps raw results for the next run" {
+		return history
+	}
+	history = slices.Clone(history)
+	for i, m := range history {
+		if m.Role == "tool" {
+			history[i].Content = cmp.Or(l.cached[m.ToolCallID], m.Content)
+		}
+	}
+	return history
 }
 
 func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (text string, done bool, err error) {
@@ -215,6 +229,9 @@ func (l *flawed) turn(ctx context.Context, n int, history *[]hooks.Message) (tex
 			turn.Reply = l.reply(*history)
 		}
 		err = end(err)
+		if l.bug == "ignores an abort at the end of the last step" && done {
+			err = nil
+		}
 		if err != nil || !done || l.bug == "ignores the edited output of a step" {
 			return
 		}
@@ -275,6 +292,13 @@ func (l *flawed) modelAndTools(ctx context.Context, n int, history *[]hooks.Mess
 		}
 	case "keeps dropped tool calls in the history":
 		reply.ToolCalls = raw.ToolCalls
+	case "keeps raw arguments in the history":
+		reply.ToolCalls = slices.Clone(m.ToolCalls)
+		for i := range min(len(reply.ToolCalls), len(raw.ToolCalls)) {
+			reply.ToolCalls[i].Arguments = raw.ToolCalls[i].Arguments
+		}
+	case "runs no more tool calls than the model asked for":
+		calls = calls[:min(len(calls), len(raw.ToolCalls))]
 	case "runs the tool calls of before the post hooks":
 		reply.ToolCalls, calls = raw.ToolCalls, raw.ToolCalls
 	}
@@ -336,6 +360,13 @@ func (l *flawed) callModel(ctx context.Context, n int, history []hooks.Message) 
 		modelCtx = context.WithoutCancel(modelCtx)
 	case "offers no tools":
 		req.Tools = nil
+	case "sends its own messages of the assistant":
+		req.Messages = slices.Clone(req.Messages)
+		for i := range min(len(req.Messages), len(history)) {
+			if history[i].Role == "assistant" && req.Messages[i].Role == "assistant" {
+				req.Messages[i] = history[i]
+			}
+		}
 	case "ignores edited messages":
 		req.Messages = history
 	case "calls the model without its ctx":
@@ -348,6 +379,15 @@ func (l *flawed) callModel(ctx context.Context, n int, history []hooks.Message) 
 		}
 	}()
 	raw, err := l.Model(modelCtx, req)
+	if err != nil && ctx.Err() == nil {
+		switch l.bug {
+		case "asks a failed model again with its own messages":
+			raw, err = l.Model(modelCtx, hookstest.Request{Messages: history, Tools: m.Tools})
+		case "asks a failed model again without cancellation":
+			raw, err = l.Model(context.WithoutCancel(modelCtx), req)
+		}
+	}
+	raw.ToolCalls = slices.Clone(raw.ToolCalls)
 	returned = true
 	m.Response, m.ToolCalls = raw.Text, raw.ToolCalls
 	if l.bug == "shows a response before its post hooks" {
@@ -400,6 +440,10 @@ func (l *flawed) callTools(ctx context.Context, turn int, requests []hooks.ToolR
 	}
 	wg.Wait()
 	switch l.bug {
+	case "collects the results of a turn by id":
+		l.collect(make(map[string]string), results)
+	case "collects the results of a run by id":
+		l.collect(l.cached, results)
 	case "mixes up the results":
 		slices.Reverse(results)
 		for i := range results {
@@ -420,6 +464,16 @@ func (l *flawed) callTools(ctx context.Context, turn int, requests []hooks.ToolR
 		results = slices.DeleteFunc(results, func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") })
 	}
 	return results, errors.Join(errs...)
+}
+
+// collect gives each id one text, the first that it had.
+func (l *flawed) collect(texts map[string]string, results []hooks.Message) {
+	for i, m := range results {
+		if _, ok := texts[m.ToolCallID]; !ok {
+			texts[m.ToolCallID] = m.Content
+		}
+		results[i].Content = texts[m.ToolCallID]
+	}
 }
 
 func (l *flawed) callTool(ctx context.Context, turn, i int, req hooks.ToolRequest) (hooks.Message, error) {
@@ -464,7 +518,7 @@ func (l *flawed) callTool(ctx context.Context, turn, i int, req hooks.ToolReques
 			argErr = c.SetArguments(string(text))
 		}
 	}
-	if text, ok := l.cached[req.Name+req.Arguments]; ok && l.bug == "answers the same call from a cache" {
+	if text, ok := l.cached[req.Name+req.Arguments]; ok {
 		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: text}, nil
 	}
 	if l.bug == "bypasses the hooks for the second tool" && i == 1 || l.bug == "bypasses the hooks for tools" ||
@@ -553,7 +607,7 @@ func (l *flawed) callTool(ctx context.Context, turn, i int, req hooks.ToolReques
 	default:
 		err = end(ended)
 	}
-	l.remember(req, raw)
+	l.remember(req, raw, c)
 	if l.bug == "ends the run at a blocked tool" && blocked != nil {
 		return hooks.Message{}, blocked
 	}
@@ -576,9 +630,15 @@ func (l *flawed) callTool(ctx context.Context, turn, i int, req hooks.ToolReques
 }
 
 // remember is the cache of a bug.
-func (l *flawed) remember(req hooks.ToolRequest, raw string) {
-	if l.bug == "answers the same call from a cache" {
-		l.cached[req.Name+req.Arguments] = raw
+func (l *flawed) remember(req hooks.ToolRequest, raw string, c *hooks.ToolCall) {
+	switch call := req.Name + req.Arguments; {
+	case l.bug == "answers the same call from a cache":
+		l.cached[call] = raw
+	case l.bug == "answers a call that has failed from a cache" && c.Err != nil,
+		l.bug == "answers a call that was blocked from a cache" && c.Blocked != nil && !c.Ran():
+		l.cached[call] = "Error: " + c.Result
+	case l.bug == "keeps raw results for the next run":
+		l.cached[req.ID] = raw
 	}
 }
 
@@ -625,6 +685,8 @@ func (l *flawed) message(c *hooks.ToolCall, id, raw, prepared string, toolErr er
 		text = raw
 	case l.bug == "sends withheld results" && c.Blocked != nil && blocked == nil:
 		text = raw + " " + text
+	case l.bug == "tells the model which hook has blocked" && c.Blocked != nil:
+		text += " (" + c.Blocked.Source + ")"
 	case l.bug == "keeps the reason to itself" && c.Blocked != nil:
 		text = "not allowed"
 	case l.bug == "sends errors as they were before the post hooks" && toolErr != nil && c.Err != nil:

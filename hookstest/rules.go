@@ -45,6 +45,7 @@ const (
 	ruleResults   = "each tool call of a turn has one result in the next request, told by its id or else by its place"
 	ruleResult    = "the model reads a result as the post hooks left it, and nothing of what it was"
 	ruleReason    = "the model reads why a tool call was blocked"
+	rulePublic    = "of an abort the model reads the public text alone, without its source and its cause"
 	ruleWithheld  = "a result that a post hook withholds never reaches the model"
 	ruleMarked    = "a result is marked as an error where the call was blocked, withheld or failed, and nowhere else"
 	ruleNamed     = "the tool that runs is the one that its call names after the pre hooks"
