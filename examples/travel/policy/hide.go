@@ -28,12 +28,13 @@ const (
 	also      = `(?: ?[,;/&+] ?| (?i:y|e|o|and|or) )`
 )
 
-var document = regexp.MustCompile(`^(` + letters + between + `)` + number + `(?:(?:` + between + `|` + also + `)` + number + `)*`)
+var document = regexp.MustCompile(`^(` + letters + `(?:[ "'\\]*,)?` + between + `)` + number + `(?:(?:` + between + `|` + also + `)` + number + `)*`)
 
 // HideDocuments replaces the document numbers in s: "DNI ***". It isn't misled
 // by invisible characters, other dashes and spaces, digits and letters of other
 // widths and scripts, combining marks and the escapes of JSON. It doesn't know
-// letters that merely look like D, N and I, and numbers in words.
+// letters that merely look like D, N and I, numbers in words, and those whose
+// label stands behind them or farther away, as in the markup of HTML.
 func HideDocuments(s string) string {
 	text, at := plainText(s)
 	var b strings.Builder

@@ -49,6 +49,8 @@ var documentTexts = []struct{ in, want string }{
 	{`{"traveller_dni":"30.123.456"}`, `{"traveller_dni":"***"}`},
 	{`{"travellerDni":"30.123.456"}`, `{"travellerDni":"***"}`},
 	{`{"dniNumber":"30.123.456"}`, `{"dniNumber":"***"}`},
+	{`{"type":"DNI","number":"30.123.456"}`, `{"type":"DNI","number":"***"}`},
+	{"DNI, 30.123.456", "DNI, ***"},
 	{`"{\"dni\":\"30.123.456\"}"`, `"{\"dni\":\"***\"}"`},
 	{`{"note":"DNI\n30.123.456"}`, `{"note":"DNI\n***"}`},
 	{`{"note":"hello\nDNI 30.123.456"}`, `{"note":"hello\nDNI ***"}`},
