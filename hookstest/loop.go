@@ -68,11 +68,17 @@ type loopOption func(*kit)
 
 func (o loopOption) apply(k *kit) { o(k) }
 
+const withoutRule = "a point that the loop is declared not to have doesn't fire"
+
 // Without says that the loop doesn't have these points, such as the step
-// points: they needn't fire, and no rule is tested that needs them.
+// points: no rule is tested that needs them. They must not fire, since nothing
+// would be known of them. It panics if a point is nil.
 func Without(points ...hooks.AnyPoint) LoopOption {
 	return loopOption(func(k *kit) {
 		for _, p := range points {
+			if p == nil {
+				panic("hookstest: Without: nil point; give one such as hooks.PreStep")
+			}
 			k.missing[p.Name()] = true
 		}
 	})

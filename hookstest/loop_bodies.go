@@ -152,7 +152,7 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 	case done != nil && tool != "":
 		t.breaks(ruleToolOnce, what+" run once", "it ran again")
 	case misnamed != nil:
-		t.breaks(ruleNamed, fmt.Sprintf("tool %s for %s", misnamed.tool, misnamed), what+" ran")
+		t.breaks(ruleNamed, fmt.Sprintf("tool %s for %s", misnamed.named, misnamed), what+" ran")
 	default:
 		t.breaks(ruleBypass, string(pre.Name())+" before "+what, "it ran without")
 	}

@@ -140,6 +140,29 @@ func TestRenames_isOptIn(t *testing.T) {
 	assert.NotEmpty(t, hookstest.CheckLoop(t.Context(), newLoop, marksErrors, hookstest.Renames()))
 }
 
+func TestWithout_refusesPointThatFires(t *testing.T) {
+	t.Parallel()
+	for _, points := range [][]hooks.AnyPoint{{hooks.PreToolCall, hooks.PostToolCall}, {hooks.PostModelCall}} {
+		failures := hookstest.CheckLoop(t.Context(), newFlawed(""), marksErrors, hookstest.Without(points...))
+		require.Len(t, failures, 1)
+		assert.Equal(t, "a point that the loop is declared not to have doesn't fire", failures[0].Rule)
+		for _, p := range points {
+			assert.Contains(t, failures[0].Got, string(p.Name()))
+		}
+	}
+	assert.PanicsWithValue(t, "hookstest: Without: nil point; give one such as hooks.PreStep", func() {
+		hookstest.CheckLoop(t.Context(), newFlawed(""), hookstest.Without(nil))
+	})
+}
+
+func TestRenames_saysWhichToolShouldRun(t *testing.T) {
+	t.Parallel()
+	failures := hookstest.CheckLoop(t.Context(), newFlawed("runs the tool of the old name"), marksErrors, hookstest.Renames())
+	require.NotEmpty(t, failures)
+	assert.Equal(t, "tool beta for pre_tool_call alpha (c1)", failures[0].Want)
+	assert.Equal(t, "tool alpha (c1) ran", failures[0].Got)
+}
+
 func TestWithout_leavesPointsOut(t *testing.T) {
 	t.Parallel()
 	failures := hookstest.CheckLoop(t.Context(), newFlawed("fires no execution points"), marksErrors, nil,

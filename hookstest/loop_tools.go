@@ -39,7 +39,7 @@ func everyPoint(t *trial) {
 	if !t.check(t.err == nil, ruleAnswer, "an answer", fmt.Sprintf("the error: %v", t.err)) {
 		return
 	}
-	var fired, missing []string
+	var fired, missing, declared []string
 	t.mu.Lock()
 	for _, e := range t.events {
 		if e.point != "" {
@@ -51,7 +51,12 @@ func everyPoint(t *trial) {
 		if t.has(p) && !slices.Contains(fired, string(p.Name())) {
 			missing = append(missing, string(p.Name()))
 		}
+		if !t.has(p) && slices.Contains(fired, string(p.Name())) {
+			declared = append(declared, string(p.Name()))
+		}
 	}
+	t.check(len(declared) == 0, withoutRule, "no option Without for points that the loop has, or nothing that needs them is tested",
+		"fired: "+strings.Join(declared, ", "))
 	// What is told here needn't be told by every other scenario. A post point
 	// that is missing alone is: its pre point is there.
 	for _, pair := range [][2]hooks.AnyPoint{
