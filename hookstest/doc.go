@@ -97,8 +97,11 @@
 //     FinishReason of a model call.
 //   - What a tool's own decoder makes of its input, such as of a key in another
 //     case: a guard reads it with StringArg and its kin, which refuse that.
-//   - What a loop adds of its own: a text of an earlier turn in place of a last one
-//     that is empty, arguments that the model wrote beside the result.
+//   - What a loop adds of its own or leaves out: a text of an earlier turn in place
+//     of a last one that is empty, arguments that the model wrote beside the
+//     result, a history without the texts beside tool calls.
+//   - The arguments of a call that are shown before its pre point: they have passed
+//     the post hooks of the model call.
 //   - The Parts of messages and results, native messages and native tool calls,
 //     and structured results beside the text. The tools of the kit return text.
 //   - A prompt that stands nowhere among the inputs of an execution, in strings,
