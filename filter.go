@@ -4,7 +4,6 @@ package hooks
 // When two names are one tool's is told by internal/toolname, which folds them.
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 
@@ -118,16 +117,6 @@ func (s *subject) matchesPattern(h *hook) bool {
 		return true
 	}
 	return h.tools.Match(&s.tool) || slices.ContainsFunc(s.tools, h.tools.Match)
-}
-
-// callersOf returns who makes the call that c is the context of: what c says
-// comes before what ctx says.
-func callersOf(ctx context.Context, c any) (callers [2]*Caller) {
-	if own, ok := c.(calling); ok {
-		callers[0] = own.hookCaller()
-	}
-	callers[1] = frameOf(ctx).holds().caller
-	return callers
 }
 
 // filtering says whether some hook of the chain looks at tools or roles.

@@ -43,27 +43,40 @@ func (r *recorder) open(of *round, c any, id identity) {
 	r.last = r.start
 }
 
-// describe says who makes the call.
+// describe says who makes the call: what c says comes before what ctx says.
 func (r *recorder) describe(ctx context.Context, c any, id identity) {
-	if call, ok := c.(identified); ok {
-		r.event.ToolCallID = call.toolCallID()
-	}
 	ev := &r.event
 	ev.AgentRole = id.role
-	for _, caller := range callersOf(ctx, c) {
-		if caller == nil {
-			continue
+	switch own := c.(type) { // the first two need no dynamic look-up
+	case *ToolCall:
+		ev.ToolCallID = own.ID
+		ev.callBy(&own.Caller)
+	case *ModelCall:
+		ev.callBy(&own.Caller)
+	default:
+		if call, ok := c.(identified); ok {
+			ev.ToolCallID = call.toolCallID()
 		}
-		fillString(&ev.RunID, caller.RunID)
-		fillString(&ev.ParentRunID, caller.ParentRunID)
-		fillString(&ev.RootRunID, caller.RootRunID)
-		fillString(&ev.Tenant, caller.Tenant)
-		fillString(&ev.AgentRole, caller.AgentRole)
+		if call, ok := c.(calling); ok {
+			ev.callBy(call.hookCaller())
+		}
 	}
-	if run := frameOf(ctx).holds().run; run != nil { // as the seams fill it in
-		ev.ParentRunID, ev.RootRunID = run.parent, run.root
+	if around := frameOf(ctx).holds(); around.caller != nil {
+		ev.callBy(around.caller)
+		if around.run != nil { // as the seams fill it in
+			ev.ParentRunID, ev.RootRunID = around.run.parent, around.run.root
+		}
 	}
 	fillString(&ev.RootRunID, ev.RunID)
+}
+
+// callBy fills in what is unset.
+func (ev *HookDispatchedEvent) callBy(c *Caller) {
+	fillString(&ev.RunID, c.RunID)
+	fillString(&ev.ParentRunID, c.ParentRunID)
+	fillString(&ev.RootRunID, c.RootRunID)
+	fillString(&ev.Tenant, c.Tenant)
+	fillString(&ev.AgentRole, c.AgentRole)
 }
 
 func (r *recorder) begin(h *hook) {
