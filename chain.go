@@ -51,11 +51,13 @@ type chain struct {
 	all any // in the state direct: the functions, guards last
 }
 
-// The states of a chain. Direct is one in which no hook must be asked before it
-// runs and nobody watches.
+// The states of a chain. In direct and named ones nobody watches, and no hook must
+// be asked before it runs: of a direct one all run, of a named one those that the
+// tool concerns.
 const (
 	unbuilt = iota
 	built
+	named
 	direct
 )
 
@@ -165,12 +167,15 @@ func (ch *chain) build(compile func([]*hook) any) {
 	ch.main.build(ch.hooks[:guards], compile)
 	ch.guards.build(ch.hooks[guards:watches], compile)
 	ch.watches.build(ch.hooks[watches:], func([]*hook) any { return nil })
-	if watches < len(ch.hooks) || !ch.main.plain() || !ch.guards.plain() {
+	switch {
+	case watches < len(ch.hooks) || ch.main.picky || ch.guards.picky:
 		ch.state.Store(built)
-		return
+	case ch.main.filtersTools || ch.guards.filtersTools:
+		ch.state.Store(named)
+	default:
+		ch.all = compile(ch.hooks)
+		ch.state.Store(direct)
 	}
-	ch.all = compile(ch.hooks)
-	ch.state.Store(direct)
 }
 
 // lane is the hooks of a chain that are of one rank, grouped so that a dispatch
@@ -188,9 +193,6 @@ type lane struct {
 	filtersTools bool // some hook filters by tool
 	picky        bool // some hook must be asked before it runs: a role filter, a pattern, WithOnce
 }
-
-// plain says that every hook of the lane runs at every dispatch.
-func (l *lane) plain() bool { return !l.filtersTools && !l.picky }
 
 // span is a group of a lane's hooks, in running order.
 type span struct{ lo, hi int32 }
@@ -246,6 +248,24 @@ func (l *lane) build(hooks []*hook, compile func([]*hook) any) {
 		}
 	}
 	l.fns = compile(l.hooks)
+}
+
+// only returns the hooks of an unpicky lane that concern the tool, if they are one
+// span and the name takes no work to compare.
+func (l *lane) only(tool string) (concerned span, ok bool) {
+	if l.index == nil || tool == "" {
+		return l.always, true
+	}
+	group, ok := l.index.Quick(tool)
+	switch {
+	case !ok:
+		return span{}, false
+	case group < 0:
+		return l.always, true
+	case l.always.empty():
+		return l.byGroup[group], true
+	}
+	return span{}, l.byGroup[group].empty()
 }
 
 // named returns the hooks of the lane that name the tool, in one or two spans.

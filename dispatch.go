@@ -4,7 +4,8 @@ package hooks
 //
 //	Dispatch        nothing registered: one load
 //	dispatch        the default registry, nothing filtered, nobody looks: callAll
-//	dispatchSlow    a round: its chains, then
+//	dispatchSlow    the same, filtered by tool names alone: runNamed
+//	dispatchRound   anything: its chains, then
 //	  decide        the hooks of each chain, then the guards of each
 //	    runLane     those that the tool concerns: runAll or runPicked
 //	  closeRound    watches, then observers
@@ -78,11 +79,11 @@ func errNoContext(p *point) error {
 }
 
 // dispatch is Dispatch for a point that may have hooks. What most processes have,
-// the default registry alone, goes the short way.
+// the default registry alone, goes a short way.
 func dispatch[C any](ctx context.Context, p *point, c *C) error {
 	std := p.std.Load()
-	if std == nil || std.state.Load() != direct || p.scoped.Load() != 0 || observed.Load() != 0 {
-		return dispatchSlow(nonNil(ctx), p, c)
+	if std == nil || p.scoped.Load() != 0 || observed.Load() != 0 || std.state.Load() != direct {
+		return dispatchSlow(nonNil(ctx), p, std, c)
 	}
 	fns := std.all.([]Func[C])
 	in := &noInput
@@ -99,7 +100,51 @@ func dispatch[C any](ctx context.Context, p *point, c *C) error {
 	return runRest(ctx, p, std.hooks, fns, in, c, at, panicked, err)
 }
 
-func dispatchSlow[C any](ctx context.Context, p *point, c *C) error {
+// dispatchSlow is dispatch for the rest, of which hooks that name their tools have
+// a shorter way too.
+func dispatchSlow[C any](ctx context.Context, p *point, std *chain, c *C) error {
+	if t, ok := any(c).(*ToolCall); ok && std != nil && std.state.Load() == named && p.scoped.Load() == 0 && observed.Load() == 0 {
+		if done, err := runNamed(ctx, p, std, t, c); done {
+			return err
+		}
+	}
+	return dispatchRound(ctx, p, c)
+}
+
+// runNamed runs a named chain for a tool call, if both lanes can tell at once what
+// concerns it. A hook that gives the call another name has the guards looked up
+// again.
+func runNamed[C any](ctx context.Context, p *point, ch *chain, t *ToolCall, c *C) (done bool, err error) {
+	name := t.Name
+	main, ok := ch.main.only(name)
+	guards, sure := ch.guards.only(name)
+	if !ok || !sure {
+		return false, nil
+	}
+	in := t.ready(p.side)
+	if err := runSpan(ctx, p, &ch.main, main, in, c); err != nil {
+		return true, err
+	}
+	if len(ch.guards.hooks) == 0 {
+		return true, nil
+	}
+	if t.Name != name {
+		r := round{ctx: ctx, p: p, input: in}
+		r.subject.also(identity{name, t.AgentRole})
+		r.subject.also(identity{t.Name, t.AgentRole})
+		return true, runLane(&r, &ch.guards, nil, c)
+	}
+	return true, runSpan(ctx, p, &ch.guards, guards, in, c)
+}
+
+func runSpan[C any](ctx context.Context, p *point, l *lane, s span, in inputMap, c *C) error {
+	if s.empty() {
+		return nil
+	}
+	return runAll(ctx, p, l.hooks[s.lo:s.hi], l.fns.([]Func[C])[s.lo:s.hi], in, c)
+}
+
+func dispatchRound[C any](ctx context.Context, p *point, c *C) error {
 	var r round
 	if !r.open(ctx, frameOf(ctx), p) {
 		return nil
@@ -272,11 +317,7 @@ func runLane[C any](r *round, l *lane, rec *recorder, c *C) error {
 	fns := l.fns.([]Func[C])
 	k := newPick(l, &r.subject)
 	if !l.picky && rec == nil && k.n <= 1 {
-		if k.n == 0 {
-			return nil
-		}
-		g := k.groups[0]
-		return runAll(r.ctx, r.p, l.hooks[g.lo:g.hi], fns[g.lo:g.hi], r.input, c)
+		return runSpan(r.ctx, r.p, l, k.groups[0], r.input, c)
 	}
 	return runPicked(r, rec, &k, fns, c)
 }

@@ -127,8 +127,10 @@ func fireHooks[C any](s *seam, p *point, c *C) (err error) {
 	if s.values != nil {
 		s.values.level.Add(1)
 	}
-	if std := p.std.Load(); std != nil && p.scoped.Load() == 0 && observed.Load() == 0 && std.prepared(p.compile).direct() {
-		return fireDirect(ctx, s, p, std, c)
+	if std := p.std.Load(); std != nil && p.scoped.Load() == 0 && observed.Load() == 0 && std.prepared(p.compile).state.Load() >= named {
+		if done, err := fireStd(ctx, s, p, std, c); done {
+			return err
+		}
 	}
 	var r round
 	if !r.open(ctx, &s.inner.frame, p) { // what there was is gone again
@@ -163,9 +165,10 @@ func fireHooks[C any](s *seam, p *point, c *C) (err error) {
 	return err
 }
 
-// fireDirect is fireHooks for the default registry alone, where nothing is
-// filtered and nobody looks.
-func fireDirect[C any](ctx context.Context, s *seam, p *point, std *chain, c *C) error {
+// fireStd is fireHooks for the default registry alone, where at most tool names
+// are filtered by and nobody looks. Of a call that has had several names it isn't
+// done.
+func fireStd[C any](ctx context.Context, s *seam, p *point, std *chain, c *C) (done bool, err error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -173,9 +176,16 @@ func fireDirect[C any](ctx context.Context, s *seam, p *point, std *chain, c *C)
 			s.exited(p, c)
 		}
 	}()
-	err := runAll(ctx, p, std.hooks, std.all.([]Func[C]), prepare(p, c), c)
+	if std.direct() {
+		done, err = true, runAll(ctx, p, std.hooks, std.all.([]Func[C]), prepare(p, c), c)
+	} else if t, ok := any(c).(*ToolCall); ok && t.Name == s.began.tool {
+		done, err = runNamed(ctx, p, std, t, c)
+	}
 	returned = true
-	return s.fired(p, c, err)
+	if !done {
+		return false, nil
+	}
+	return true, s.fired(p, c, err)
 }
 
 // exited ends a seam whose hook ended the goroutine at p, when that is settled:

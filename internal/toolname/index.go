@@ -95,6 +95,24 @@ func union(a, b []int32) []int32 {
 // changed.
 func (x *Index) Groups() [][]int32 { return x.groups }
 
+// Quick is Find for a name that takes no work to compare: one that is in the list
+// as it is written, or is folded already where no name of the list may be a hash.
+// It returns the one group, -1 for none; ok is false where Find has to be asked.
+func (x *Index) Quick(raw string) (group int, ok bool) {
+	if len(x.raw) > 0 {
+		if g, known := x.raw[raw]; known {
+			return int(g), true
+		}
+	}
+	if len(x.hashed) > 0 || raw == "" {
+		return -1, false
+	}
+	if g, known := x.folded[raw]; known { // what stands there is folded
+		return int(g), true
+	}
+	return -1, isFolded(raw)
+}
+
 // Find returns the groups that hold the names of the list that n is the same
 // as, -1 for none. The second group is -1 unless Sanitize puts a hash into n,
 // and the first then holds other members, as a rule. Find makes three look-ups

@@ -194,6 +194,9 @@ func requireIndex(t *testing.T, names, asked []string) {
 				}
 			}
 		}
+		if g, ok := x.Quick(raw); ok && (g != first || second >= 0) {
+			t.Fatalf("the quick way finds group %d for %q in %q, and not %d and %d", g, raw, names, first, second)
+		}
 		slices.Sort(got)
 		if got = slices.Compact(got); !slices.Equal(want, got) {
 			require.Equal(t, want, got, "%q in %q", raw, names)
