@@ -89,8 +89,9 @@ type ownMap struct {
 }
 
 // detach puts a map of the context's own into *m, so that hooks don't write into
-// the framework's. In front of the body a map that was made before will do;
-// behind it the body may have kept that one, unless it was made from a text.
+// the framework's. In front of the body a map that was made before will do, also
+// for an earlier use; behind it the body may have kept that one, unless it was
+// made from a text.
 func (o *ownMap) detach(m *map[string]any, at side) {
 	switch mine := *m != nil && shallow.SameMap(*m, o.made); {
 	case mine && (o.parsed || at != after):
@@ -104,10 +105,9 @@ func (o *ownMap) detach(m *map[string]any, at side) {
 }
 
 // handOver ends the use of a map that a body saw and may have kept. One that was
-// made from a text stays the context's own, and so does an empty one, of which
-// there is nothing to keep.
+// made from a text stays the context's own.
 func (o *ownMap) handOver() {
-	if !o.parsed && len(o.made) > 0 {
+	if !o.parsed {
 		*o = ownMap{}
 	}
 }

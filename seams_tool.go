@@ -155,9 +155,6 @@ func (s *seam) endTool(t *ToolCall) error {
 // does.
 func (s *seam) settlePostTool(t *ToolCall, post error) error {
 	t.run, t.Blocked = false, s.blocked // whatever hooks wrote, or a passage inside them left
-	if s.run && t.input.made != nil {
-		t.input.handOver()
-	}
 	if t.argErr != nil && t.level.Load() == 0 {
 		t.argErr = nil
 	}

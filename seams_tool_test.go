@@ -1312,7 +1312,7 @@ func TestRunTools_sharesNothingConcurrentSafe(t *testing.T) {
 
 // Calls that share an input, a result or both each have their own, whichever of
 // the points is hooked. What a body kept is written neither by the hooks behind it
-// nor in the next use of the call.
+// nor in the next use of the call with an input of its own.
 func TestRunTools_hooksWriteNoMapOfFramework(t *testing.T) {
 	t.Parallel()
 	for name, points := range map[string][]hooks.Point[hooks.ToolCall]{
@@ -1360,14 +1360,6 @@ func TestRunTools_hooksWriteNoMapOfFramework(t *testing.T) {
 			assert.Equal(t, map[string]any{"path": "a"}, input)
 			assert.Equal(t, []hooks.Part{{Text: "page"}, {}, {}, {}}, parts[:4])
 			assert.EqualValues(t, 2*8*len(points), edited.Load())
-
-			first := kept[0] // the call is used once more as it stands
-			was := len(first)
-			require.NoError(t, hooks.RunTool(ctx, calls[0], func(_ context.Context, c *hooks.ToolCall) error {
-				c.Input["next"] = true
-				return nil
-			}))
-			assert.Len(t, first, was)
 		})
 	}
 }

@@ -16,7 +16,8 @@ import (
 //
 // The tool seam gives hooks an Input and Parts of their own, so that they may
 // edit them freely. A body therefore reads t.Input, and not the map that it
-// made.
+// made. That map stays the call's when it is used again: a loop that runs a call
+// once more, while what ran before may still read its input, sets Input anew.
 type ToolCall struct {
 	Caller
 	Values

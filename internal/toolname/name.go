@@ -55,7 +55,7 @@ func (n *Name) Flat() string {
 func (n *Name) edges() (begins, ends bool) {
 	if n.made&formEdges == 0 {
 		n.made |= formEdges
-		if s := n.raw; s != "" && !(isPlain(s[0]) && isPlain(s[len(s)-1])) {
+		if s := n.raw; s != "" && (!isPlain(s[0]) || !isPlain(s[len(s)-1])) {
 			whole := folding{words: true, lead: true, end: true}.of(s, n.Folded())
 			n.begins, n.ends = strings.HasPrefix(whole, "_"), strings.HasSuffix(whole, "_")
 		}
