@@ -71,17 +71,27 @@ func (s *seam) open(ctx context.Context, caller *Caller, values *Values) error {
 	if caller != nil && (s.frame != nil || caller.RunID != "" || values != nil && values.filled.set()) {
 		caller.fillFrom(s.frame, values, parentField|rootField)
 	}
+	if s.frame != nil && s.frame.nest != nil {
+		if err := s.openInHook(); err != nil {
+			return err
+		}
+	}
+	return s.ctx.Err()
+}
+
+// openInHook is the rest of open for a seam whose ctx comes from a hook.
+func (s *seam) openInHook() error {
 	s.outer = s.frame.openNest()
 	if err := s.outer.enter(); err != nil {
 		return err
 	}
-	if s.frame != nil && s.frame.nest != nil && !s.frame.carried.inner {
+	if !s.frame.carried.inner {
 		carried := *s.frame.carried
 		carried.inner = true
 		s.frame = &frame{s.ctx, &carried, s.frame.nest}
 		s.ctx = s.frame
 	}
-	return s.ctx.Err()
+	return nil
 }
 
 // close ends the use of the context. It is the last that a seam does, however it

@@ -234,7 +234,10 @@ func (t *ToolCall) clearResult() { t.Result, t.Parts, t.RawResult = "", nil, nil
 
 // keep remembers the result as the body left it.
 func (t *ToolCall) keep() {
-	t.body = toolResult{known: true, fixed: true, result: t.Result, parts: slices.Clone(t.Parts)}
+	t.body.known, t.body.fixed, t.body.result = true, true, t.Result
+	if len(t.Parts) > 0 || t.body.parts != nil {
+		t.body.parts = slices.Clone(t.Parts)
+	}
 }
 
 // hookCopy returns a copy that a watch may keep.
