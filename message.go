@@ -89,8 +89,8 @@ func NewPart(native any, p Part) Part {
 // Edited reports whether the part must be rebuilt from its portable fields
 // instead of sending Native: true when a hook changed one of them since
 // [NewPart], by EditText or by hand, and for a part that NewPart didn't make.
-func (p *Part) Edited() bool {
-	return p.origin == nil || !samePart(*p.origin, *p)
+func (p Part) Edited() bool {
+	return p.origin == nil || !samePart(*p.origin, p)
 }
 
 func joinText(content string, parts []Part) string {
