@@ -108,12 +108,14 @@
 //
 // # Performance
 //
-// A point without hooks costs a few nanoseconds and no allocation; hooks cost
-// little more than the bare calls, without a lock or an allocation. Clocks are
-// read only for observers and for [WithTimeout]. Scopes and observers are counted,
-// and cost nothing once they are gone: the hooks removed, or the registry
-// collected. One thing stays for good: from the first ctx that the package makes,
-// a seam, and a dispatch that may have to find a scope, looks into its ctx once.
+// A point without hooks costs a few nanoseconds and no allocation. Where there
+// are hooks, entering the chain costs some nanoseconds more, and each of them
+// little more than the bare call, without a lock or an allocation. Clocks are
+// read only for observers and for [WithTimeout]. Scopes and observers are
+// counted, and cost nothing once they are gone: the hooks removed, or the
+// registry collected. One thing stays for good: from the first ctx that the
+// package makes, a seam, and a dispatch that may have to find a scope, looks
+// into its ctx once.
 //
 // # Testing
 //
