@@ -18,6 +18,7 @@ type run struct {
 	id, parent, root string
 	vars             *runVars
 	outermost        *runVars
+	ids              givenIDs // of the context, as the execution began
 }
 
 // runVars holds the variables of one execution: by *RunVar[T], a function that
@@ -56,6 +57,15 @@ func (s *seam) fireRun(stage side, p Point[Execution], x *Execution) error {
 		x.RunID, x.ParentRunID, x.RootRunID = now.run, now.parent, now.root
 	}
 	return err
+}
+
+// ownRun undoes what a passage inside the body made of the IDs of x: two layers
+// of a framework may both run the execution that they are given.
+func (s *seam) ownRun(x *Execution) {
+	if r := s.frame.carried.run; x.ids != r.ids {
+		x.ids = r.ids
+		x.RunID, x.ParentRunID, x.RootRunID = r.id, r.parent, r.root
+	}
 }
 
 // identifyRun gives an execution its IDs: RunID its own, else the one of the
@@ -103,7 +113,7 @@ func enterRun(ctx context.Context, outer *frame, x *Execution) *frame {
 		run     run
 		vars    runVars
 	}{frame: newFrame(ctx, outer), carried: *outer.holds()}
-	node.run = run{id: x.RunID, parent: x.ParentRunID, root: x.RootRunID, vars: &node.vars, outermost: &node.vars}
+	node.run = run{id: x.RunID, parent: x.ParentRunID, root: x.RootRunID, vars: &node.vars, outermost: &node.vars, ids: x.ids}
 	if around := node.carried.run; around != nil {
 		node.run.outermost = around.outermost
 	}

@@ -299,6 +299,68 @@ func TestRunTree_ofThreeLevels(t *testing.T) {
 	assert.Equal(t, []place{{"c", "b", "a"}, {"b", "a", "a"}, {"d", "a", "a"}, {"a", "", "a"}}, ends)
 }
 
+// Two layers of a framework may both run the execution that they are given.
+func TestRunTree_ofOneContextInItsOwnBody(t *testing.T) {
+	t.Parallel()
+	forms := map[string]func(context.Context, *hooks.Execution, func(context.Context, *hooks.Execution) error) error{
+		"Run": hooks.RunExecution,
+		"Begin": func(ctx context.Context, x *hooks.Execution, body func(context.Context, *hooks.Execution) error) (err error) {
+			ctx, end, err := hooks.BeginExecution(ctx, x)
+			if err != nil {
+				return err
+			}
+			defer hooks.End(end, &err)
+			return body(ctx, x)
+		},
+	}
+	type setup struct {
+		outer, inner   string // forms
+		given, renamed string // RunIDs, "" for none
+		fails          error
+	}
+	var setups []setup
+	for outer := range forms {
+		for inner := range forms {
+			for _, fails := range []error{nil, errors.New("failed")} {
+				setups = append(setups,
+					setup{outer: outer, inner: inner, fails: fails},
+					setup{outer: outer, inner: inner, fails: fails, given: "mine"},
+					setup{outer: outer, inner: inner, fails: fails, renamed: "renamed"},
+					setup{outer: outer, inner: inner, fails: fails, given: "mine", renamed: "renamed"})
+			}
+		}
+	}
+	for _, tc := range setups {
+		name := fmt.Sprintf("%+v", tc)
+		ctx, r := newRun(t)
+		var starts, ends, calls []place
+		hooks.On(hooks.ExecutionStart, edit(func(x *hooks.Execution) {
+			if len(starts) == 0 && tc.renamed != "" {
+				x.RunID = tc.renamed
+			}
+		}), hooks.In(r))
+		hooks.On(hooks.Input, edit(func(x *hooks.Execution) { starts = append(starts, placeOf(x.Caller)) }), hooks.In(r))
+		hooks.On(hooks.ExecutionEnd, edit(func(x *hooks.Execution) { ends = append(ends, placeOf(x.Caller)) }), hooks.In(r))
+		hooks.On(hooks.PreToolCall, edit(func(c *hooks.ToolCall) { calls = append(calls, placeOf(c.Caller)) }), hooks.In(r))
+		x := &hooks.Execution{}
+		for range 2 { // the context is used again
+			starts, ends, calls = nil, nil, nil
+			x.RunID = tc.given
+			err := forms[tc.outer](ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+				err := forms[tc.inner](ctx, x, func(context.Context, *hooks.Execution) error { return tc.fails })
+				require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "ls"}, seamReturns("a")), name)
+				return err
+			})
+			require.ErrorIs(t, err, tc.fails, name)
+			require.Len(t, starts, 2, name)
+			assert.Equal(t, []place{starts[1], starts[0]}, ends, name)
+			assert.Equal(t, starts[:1], calls, name)
+			assert.Equal(t, starts[0], placeOf(x.Caller), name)
+			assert.Equal(t, starts[0].run, starts[1].parent, name)
+		}
+	}
+}
+
 func TestRunTree_siblingsConcurrentSafe(t *testing.T) {
 	t.Parallel()
 	inRun(t, t.Context(), "root", func(ctx context.Context) {

@@ -259,13 +259,14 @@ func (s *seam) follow(x *Execution) {
 		return
 	}
 	carried := *s.frame.carried
-	carried.run = &run{x.RunID, x.ParentRunID, x.RootRunID, record.vars, record.outermost}
+	carried.run = &run{x.RunID, x.ParentRunID, x.RootRunID, record.vars, record.outermost, x.ids}
 	s.frame = withCaller(s.ctx, &frame{s.frame.Context, &carried, s.frame.nest}, x.Caller)
 	s.ctx, s.stale = s.frame, true
 	record.vars.ctx.Store(s.frame)
 }
 
 func (s *seam) endExecution(x *Execution) error {
+	s.ownRun(x)
 	if s.err == nil {
 		x.Status, x.Err = StatusRunning, nil // whatever a passage in the body left
 		s.err = s.fireRun(after, Output, x)
