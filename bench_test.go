@@ -413,6 +413,9 @@ func TestAllocs_ofSeamsWithoutHooks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for range 200 { // small numbers are texts that strconv has at hand
+		check(hooks.RunExecution(ctx, x, fails[hooks.Execution](nil)))
+	}
 	// The run's record, its Caller and, unless a Caller in ctx has one, its ID.
 	made := map[string][2]int{"RunExecution": {3, 2}}
 	for name, run := range map[string]func(context.Context) error{

@@ -38,7 +38,10 @@ var runPrefix = sync.OnceValue(func() string {
 
 // newRunID returns an ID that no other execution has: a random prefix of the
 // process and a counter.
-func newRunID() string { return runPrefix() + strconv.FormatUint(lastRun.Add(1), 10) }
+func newRunID() string {
+	var id [len("run-") + 12 + len("-") + 20]byte // the most digits of a uint64
+	return string(strconv.AppendUint(append(id[:0], runPrefix()...), lastRun.Add(1), 10))
+}
 
 // runIDs places an execution in its tree.
 type runIDs struct{ run, parent, root string }
