@@ -1,6 +1,6 @@
 // Package chat is a client of endpoints that speak the OpenAI chat-completions
 // format: OpenAI, Ollama, LM Studio, vLLM, a proxy. It sends one request, waits
-// for the whole reply and doesn't retry.
+// for the whole reply or hands it over piece by piece, and doesn't retry.
 package chat
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,10 +19,13 @@ import (
 
 // Config says which endpoint a [Client] talks to.
 type Config struct {
-	BaseURL  string        // as in "http://localhost:11434/v1"
-	APIKey   string        // sent as a bearer token, if set; never part of an error
-	Timeout  time.Duration // of one request with its reply; 2 minutes if 0
-	MaxBytes int64         // of one reply; 4 MiB if 0
+	BaseURL  string // as in "http://localhost:11434/v1"
+	APIKey   string // sent as a bearer token, if set; never part of an error
+	MaxBytes int64  // of one reply; 4 MiB if 0
+
+	// Timeout is how long one request with its reply may take, and how long a
+	// stream may be silent; 2 minutes if 0.
+	Timeout time.Duration
 }
 
 // Client talks to one endpoint. It is safe for concurrent use.
@@ -67,14 +71,15 @@ func New(cfg Config) (*Client, error) {
 	if c.maxBytes <= 0 {
 		c.maxBytes = 4 << 20
 	}
+	c.maxBytes = min(c.maxBytes, math.MaxInt64/streamed) // room to count on
 	return c, nil
 }
 
 // Close closes the connections that are kept for the next request.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// errTimeout is the cause by which Complete knows its own deadline from one
-// that the caller's ctx brought along.
+// errTimeout is the cause by which a call knows its own deadline from one that
+// the caller's ctx brought along.
 var errTimeout = errors.New("timeout")
 
 // Complete sends req and returns the reply. It fails with a [*StatusError] for
@@ -85,54 +90,73 @@ var errTimeout = errors.New("timeout")
 func (c *Client) Complete(ctx context.Context, req Request) (Reply, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
-		return Reply{}, fmt.Errorf("the request can't be written as JSON: %w", err)
+		return Reply{}, notJSON(err)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
 	defer cancel()
-	reply, err := c.post(limited, body)
-	_, refused := errors.AsType[*StatusError](err)
-	switch {
-	case err == nil:
-		return reply, nil
-	case refused && ctx.Err() != nil:
-		return Reply{}, fmt.Errorf("%w: %w", ctx.Err(), err)
-	case refused:
-		return Reply{}, err
-	case ctx.Err() != nil:
-		return Reply{}, ctx.Err()
-	case errors.Is(context.Cause(limited), errTimeout):
-		return Reply{}, c.errorf("sent no complete reply within %v", c.timeout)
+	reply, err := c.complete(limited, cancel, body)
+	if err != nil {
+		return Reply{}, c.failure(ctx, limited, err, "sent no complete reply within %v")
 	}
-	return Reply{}, err
+	return reply, nil
 }
 
-func (c *Client) post(ctx context.Context, body []byte) (Reply, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+func (c *Client) complete(ctx context.Context, cancel func(), body []byte) (Reply, error) {
+	resp, err := c.send(ctx, body, "application/json")
 	if err != nil {
-		return Reply{}, c.errorf("can't be asked: %w", withoutURL(err))
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	if c.apiKey != "" {
-		req.Header.Set("Authorization", "Bearer "+c.apiKey)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return Reply{}, c.errorf("can't be reached: %w", withoutURL(err))
+		return Reply{}, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		defer time.AfterFunc(errorWait, cancel).Stop()
 		return Reply{}, c.statusError(resp)
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, c.maxBytes+1))
+	return c.whole(resp.Body)
+}
+
+// failure is what a call returns for err. limited is its ctx with the deadline,
+// and late says that it has passed.
+func (c *Client) failure(ctx, limited context.Context, err error, late string) error {
+	_, refused := errors.AsType[*StatusError](err)
+	switch {
+	case refused && ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	case refused:
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(context.Cause(limited), errTimeout):
+		return c.errorf(late, c.timeout)
+	}
+	return err
+}
+
+// send posts body and returns the response, whatever its status.
+func (c *Client) send(ctx context.Context, body []byte, accept string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, c.errorf("can't be asked: %w", withoutURL(err))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", accept)
+	if c.apiKey != "" {
+		req.Header.Set("Authorization", "Bearer "+c.apiKey)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.errorf("can't be reached: %w", withoutURL(err))
+	}
+	return resp, nil
+}
+
+// whole reads a reply that comes in one.
+func (c *Client) whole(body io.Reader) (Reply, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, c.maxBytes+1))
 	switch {
 	case err != nil:
-		return Reply{}, c.errorf("broke off its reply: %w", err)
+		return Reply{}, c.brokeOff(err)
 	case int64(len(raw)) > c.maxBytes:
-		return Reply{}, c.errorf("sent a reply of more than %d bytes", c.maxBytes)
+		return Reply{}, c.tooLong()
 	}
 	return c.decode(raw)
 }
@@ -144,7 +168,7 @@ func (c *Client) decode(raw []byte) (Reply, error) {
 		return Reply{}, c.errorf("sent a reply that isn't a chat completion (%s): %s", problem(err), c.excerpt(raw))
 	}
 	if r.Error != nil {
-		return Reply{}, c.errorf("sent an error: %s", c.excerpt([]byte(r.Error.Message)))
+		return Reply{}, c.sentError(r.Error.Message)
 	}
 	if len(r.Choices) == 0 {
 		return Reply{}, c.errorf("sent a reply without choices")
@@ -159,6 +183,11 @@ func (c *Client) decode(raw []byte) (Reply, error) {
 	if choice.Message.Content != nil {
 		reply.Content = *choice.Message.Content
 	}
+	return c.checked(reply)
+}
+
+// checked refuses a reply that is no answer.
+func (c *Client) checked(reply Reply) (Reply, error) {
 	// What was cut off or censored must not pass for an answer. Tool calls are
 	// told by their presence: many servers say "stop" with them.
 	switch {

@@ -102,6 +102,18 @@ func (c *Client) errorf(format string, args ...any) error {
 	return fmt.Errorf("the model endpoint %s "+format, append([]any{c.name}, args...)...)
 }
 
+// The failures that a reply can have however it comes.
+
+func (c *Client) brokeOff(err error) error { return c.errorf("broke off its reply: %w", err) }
+
+func (c *Client) tooLong() error { return c.errorf("sent a reply of more than %d bytes", c.maxBytes) }
+
+func (c *Client) sentError(message string) error {
+	return c.errorf("sent an error: %s", c.excerpt([]byte(message)))
+}
+
+func notJSON(err error) error { return fmt.Errorf("the request can't be written as JSON: %w", err) }
+
 // withoutURL drops the URL, which can hold a password or a key, from an error
 // of net/http.
 func withoutURL(err error) error {

@@ -65,13 +65,50 @@ type response struct {
 		} `json:"message"`
 		FinishReason string `json:"finish_reason"`
 	} `json:"choices"`
-	Usage struct {
-		PromptTokens     int `json:"prompt_tokens"`
-		CompletionTokens int `json:"completion_tokens"`
-	} `json:"usage"`
+	Usage usage     `json:"usage"`
 	Error *apiError `json:"error"`
+}
+
+type usage struct {
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
 }
 
 type apiError struct {
 	Message string `json:"message"`
+}
+
+// streamRequest asks for a reply in pieces, and for its usage behind them.
+type streamRequest struct {
+	Request
+	Stream        bool          `json:"stream"`
+	StreamOptions streamOptions `json:"stream_options"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+// chunk is the data of one event of a stream. The one with the usage has no
+// choices.
+type chunk struct {
+	Choices []struct {
+		Index int `json:"index"`
+		Delta struct {
+			Content   string      `json:"content"`
+			ToolCalls []callDelta `json:"tool_calls"`
+		} `json:"delta"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *usage    `json:"usage"`
+	Error *apiError `json:"error"`
+}
+
+// callDelta is a piece of a tool call. Index tells the calls of a reply apart;
+// it is required by the format, and not every server sends it.
+type callDelta struct {
+	Index    *int     `json:"index"`
+	ID       string   `json:"id"`
+	Type     string   `json:"type"`
+	Function Function `json:"function"`
 }
