@@ -22,7 +22,10 @@ type request struct {
 			Parameters json.RawMessage `json:"parameters"`
 		} `json:"function"`
 	} `json:"tools"`
-	Stream bool `json:"stream"`
+	Stream        bool `json:"stream"`
+	StreamOptions *struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
 
 	size int // bytes
 }
@@ -71,8 +74,8 @@ func parse(raw []byte) (request, error) {
 		return r, errors.New("model is missing")
 	case len(r.Messages) == 0:
 		return r, errors.New("messages is empty")
-	case r.Stream:
-		return r, errors.New("stream isn't supported")
+	case r.StreamOptions != nil && !r.Stream:
+		return r, errors.New("stream_options needs stream")
 	}
 	for i, t := range r.Tools {
 		var schema map[string]any

@@ -2,7 +2,7 @@
 // endpoint on loopback that plays a travel assistant. It speaks the same wire
 // format as a real endpoint, refuses requests that a real one would refuse, and
 // answers from nothing but the request, so what hooks do to a conversation
-// shows in what it says.
+// shows in what it says. What it says comes whole or as server-sent events.
 package modelserver
 
 import (
@@ -87,7 +87,12 @@ func complete(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	write(w, http.StatusOK, completion(req, next(req)))
+	says := say(req, next(req))
+	if req.Stream {
+		stream(w, req, says)
+		return
+	}
+	write(w, http.StatusOK, says.completion(req.Model))
 }
 
 // problem says why a request couldn't be read.
@@ -109,40 +114,4 @@ func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // the client is gone: there is nobody to tell
-}
-
-// completion writes what the model says in the wire format.
-func completion(req request, says reply) map[string]any {
-	message := map[string]any{"role": "assistant", "content": nil}
-	if says.text != "" {
-		message["content"] = says.text
-	}
-	finish := "stop"
-	if len(says.calls) > 0 {
-		finish = "tool_calls"
-		first := 1
-		for _, m := range req.Messages {
-			first += len(m.ToolCalls)
-		}
-		calls := make([]map[string]any, len(says.calls))
-		for i, c := range says.calls {
-			args, _ := json.Marshal(c.args) // strings and numbers only
-			calls[i] = map[string]any{
-				"id":       fmt.Sprintf("call_%d", first+i),
-				"type":     "function",
-				"function": map[string]any{"name": c.name, "arguments": string(args)},
-			}
-		}
-		message["tool_calls"] = calls
-	}
-	// A token is about four bytes, which is near enough for nobody to pay.
-	in, out := req.size/4, len(says.text)/4+20*len(says.calls)
-	return map[string]any{
-		"id":      "chatcmpl-scripted",
-		"object":  "chat.completion",
-		"created": time.Now().Unix(),
-		"model":   req.Model,
-		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": finish}},
-		"usage":   map[string]any{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out},
-	}
 }

@@ -130,16 +130,24 @@ func TestServer_drippingBody(t *testing.T) {
 
 func TestServer_clientThatReadsNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		conn := connect(t)
-		begin := time.Now()
-		_, err := fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", requestLine, len(question), question)
-		require.NoError(t, err)
-		<-time.After(2 * time.Minute) // of the bubble
-		_, err = io.WriteString(conn, "x")
-		require.ErrorIs(t, err, io.ErrClosedPipe, "the server has given up")
-		assert.Equal(t, 2*time.Minute, time.Since(begin))
-	})
+	for name, question := range map[string]string{
+		"of a whole reply": question,
+		"of a stream":      strings.Replace(question, "{", `{"stream":true,`, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				conn := connect(t)
+				begin := time.Now()
+				_, err := fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", requestLine, len(question), question)
+				require.NoError(t, err)
+				<-time.After(2 * time.Minute) // of the bubble
+				_, err = io.WriteString(conn, "x")
+				require.ErrorIs(t, err, io.ErrClosedPipe, "the server has given up")
+				assert.Equal(t, 2*time.Minute, time.Since(begin))
+			})
+		})
+	}
 }
 
 func TestServer_largeRequest(t *testing.T) {
