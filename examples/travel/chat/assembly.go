@@ -72,7 +72,7 @@ func (a *assembly) find(d callDelta) int {
 		if d.Index != nil && *d.Index != so.index {
 			continue
 		}
-		if d.ID != "" && d.Function.Name != "" && so.call.ID != "" && d.ID != so.call.ID {
+		if d.ID != "" && d.Function.Name != "" && d.ID != so.call.ID {
 			return -1
 		}
 		return at

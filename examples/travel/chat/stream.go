@@ -73,17 +73,15 @@ type stream struct {
 func (s *stream) run(ctx context.Context, cancel func(), body []byte) (Reply, error) {
 	c := s.client
 	resp, err := c.send(ctx, body, "text/event-stream, application/json")
-	s.silent.Stop()
 	if err != nil {
 		return Reply{}, err
 	}
 	defer resp.Body.Close()
-	watched := watchedReader{resp.Body, s.silent, c.timeout}
 	if resp.StatusCode != http.StatusOK {
 		defer time.AfterFunc(errorWait, cancel).Stop()
-		resp.Body = io.NopCloser(watched)
 		return Reply{}, c.statusError(resp)
 	}
+	watched := watchedReader{resp.Body, s.silent, c.timeout}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
 		return s.events(ctx, watched)
 	}

@@ -134,6 +134,7 @@ func TestStream_toolCalls(t *testing.T) {
 		"an ID that comes late":  {[]string{call("0", "", "f", "{"), call("0", "a", "", "}")}, []string{"a f {}"}},
 		"ID and name each time":  {[]string{call("0", "a", "f", "{"), call("0", "a", "f", "}")}, []string{"a f {}"}},
 		"ID each time":           {[]string{call("0", "a", "f", "{"), call("0", "a", "", "}")}, []string{"a f {}"}},
+		"ID with pieces of it":   {[]string{call("0", "a", "find_", ""), call("0", "a", "trains", "{}")}, []string{"a find_trains {}"}},
 		"a new ID each time":     {[]string{call("0", "a", "f", "{"), call("0", "b", "", "}")}, []string{"a f {}"}},
 		"no index":               {[]string{call("", "a", "f", "{"), call("", "", "", "}"), call("", "b", "g", "["), call("", "", "", "]")}, []string{"a f {}", "b g []"}},
 		"index 0 for all":        {[]string{call("0", "a", "f", "{}"), call("0", "b", "f", "["), call("0", "", "", "]")}, []string{"a f {}", "b f []"}},

@@ -1,9 +1,9 @@
 // Package saved keeps a run of the agent loop that waits for a decision, so that
 // another process can go on with it. A folder holds one run.
 //
-// What is kept is the conversation as the loop has it: behind its hooks, so what
-// they took out isn't there. It is still the traveller's own, and the folder is
-// for nobody else.
+// What is kept is the conversation as the loop has it. What hooks take out of the
+// messages of a single model call, and not of the history, is still in it: the
+// folder is for nobody but its owner.
 package saved
 
 import (
@@ -33,7 +33,7 @@ type Run struct {
 // Waiting returns the calls of the turn that have no result yet, in their order.
 // There are none where the model is to speak next.
 func (r Run) Waiting() []hooks.ToolRequest {
-	at := r.lastReply()
+	at := r.last()
 	if at < 0 {
 		return nil
 	}
@@ -42,17 +42,13 @@ func (r Run) Waiting() []hooks.ToolRequest {
 	})
 }
 
-// lastReply returns where the reply is that the history ends with, if need be
-// with results behind it, or -1.
-func (r Run) lastReply() int {
+// last returns where the last message is that is no result, or -1.
+func (r Run) last() int {
 	at := len(r.History) - 1
 	for at >= 0 && r.History[at].Role == "tool" {
 		at--
 	}
-	if at >= 0 && r.History[at].Role == "assistant" {
-		return at
-	}
-	return -1
+	return at
 }
 
 // check says why a run can't be gone on with.
@@ -69,7 +65,7 @@ func (r Run) check() error {
 	case len(r.History) == 0:
 		return errors.New("the history is empty")
 	}
-	at := r.lastReply()
+	at := r.last()
 	if at < 0 {
 		return nil
 	}

@@ -73,6 +73,8 @@ func TestRun_waiting(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 1: 0, 2: 0, 3: 1, 4: 0, 5: 3, 6: 2} {
 		assert.Len(t, saved.Run{History: r.History[:n]}.Waiting(), want, "the first %d messages", n)
 	}
+	r.History = append(r.History, hooks.Message{Role: "user", Content: "Never mind."})
+	assert.Empty(t, r.Waiting(), "the turn is over")
 }
 
 func TestWrite_runThatCannotGoOn(t *testing.T) {
