@@ -41,10 +41,10 @@ type toolAnswer struct {
 	raw    any
 }
 
-// forgetAnswer begins a passage without an answer. One that a hook of the
+// forgetAnswer begins a passage without an answer, or any value. One that a hook of the
 // passage around gave is kept for it.
 func (t *ToolCall) forgetAnswer() {
-	t.ran = false
+	t.ran, t.body = false, toolResult{}
 	if t.answered || t.shelf.kept != nil { // else there is nothing to do, as a rule
 		t.shelveAnswer()
 	}
@@ -87,6 +87,7 @@ type modelAnswer struct {
 
 // forgetAnswer is [ToolCall.forgetAnswer] of a model call.
 func (m *ModelCall) forgetAnswer() {
+	m.body = modelResponse{}
 	if !m.answered && m.shelf.kept == nil {
 		return
 	}

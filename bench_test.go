@@ -211,6 +211,44 @@ func BenchmarkSeams(b *testing.B) {
 	}
 }
 
+// A tool call inside of around hooks, beside BenchmarkRunTool for one without.
+func BenchmarkRunTool(b *testing.B) {
+	for _, guarded := range []bool{false, true} {
+		b.Run(fmt.Sprintf("guarded=%v", guarded), func(b *testing.B) { benchAround(b, 0, guarded) })
+	}
+}
+
+func BenchmarkAround(b *testing.B) {
+	for _, n := range []int{1, 10} {
+		for _, guarded := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/guarded=%v", n, guarded), func(b *testing.B) { benchAround(b, n, guarded) })
+		}
+	}
+}
+
+func benchAround(b *testing.B, n int, guarded bool) {
+	r := hooks.NewRegistry()
+	if guarded {
+		hooks.Guard(hooks.PreToolCall, noop, hooks.In(r))
+	}
+	for range n {
+		hooks.Around(hooks.ToolBody, passOn, hooks.In(r))
+	}
+	ctx, call := hooks.WithScope(context.Background(), r), benchCall()
+	call.Input = map[string]any{"query": "weather", "limit": 10.0}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := hooks.RunTool(ctx, call, noop); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// passOn is an around hook that changes nothing.
+func passOn(ctx context.Context, _ *hooks.ToolCall, next func(context.Context) error) error {
+	return next(ctx)
+}
+
 func BenchmarkDispatchParallel(b *testing.B) {
 	for _, churn := range []bool{false, true} {
 		b.Run(fmt.Sprintf("churn=%v", churn), func(b *testing.B) {
@@ -414,16 +452,16 @@ func TestAllocs_ofSeamsWithoutHooks(t *testing.T) {
 		}
 	}
 	for range 200 { // small numbers are texts that strconv has at hand
-		check(hooks.RunExecution(ctx, x, fails[hooks.Execution](nil)))
+		check(hooks.RunExecution(ctx, x, succeeds[hooks.Execution]))
 	}
 	// The run's record, its Caller and, unless a Caller in ctx has one, its ID.
 	made := map[string][2]int{"RunExecution": {3, 2}}
 	for name, run := range map[string]func(context.Context) error{
-		"RunExecution": func(ctx context.Context) error { return hooks.RunExecution(ctx, x, fails[hooks.Execution](nil)) },
-		"RunStep":      func(ctx context.Context) error { return hooks.RunStep(ctx, s, fails[hooks.Step](nil)) },
-		"RunModel":     func(ctx context.Context) error { return hooks.RunModel(ctx, m, fails[hooks.ModelCall](nil)) },
-		"RunTool":      func(ctx context.Context) error { return hooks.RunTool(ctx, c, fails[hooks.ToolCall](nil)) },
-		"Run":          func(ctx context.Context) error { return hooks.Run(ctx, pre, post, j, fails[job](nil)) },
+		"RunExecution": func(ctx context.Context) error { return hooks.RunExecution(ctx, x, succeeds[hooks.Execution]) },
+		"RunStep":      func(ctx context.Context) error { return hooks.RunStep(ctx, s, succeeds[hooks.Step]) },
+		"RunModel":     func(ctx context.Context) error { return hooks.RunModel(ctx, m, succeeds[hooks.ModelCall]) },
+		"RunTool":      func(ctx context.Context) error { return hooks.RunTool(ctx, c, succeeds[hooks.ToolCall]) },
+		"Run":          func(ctx context.Context) error { return hooks.Run(ctx, pre, post, j, succeeds[job]) },
 	} {
 		t.Run(name, func(t *testing.T) { wantAllocs(t, made[name][0], func() { check(run(ctx)) }) })
 		t.Run(name+" for a caller", func(t *testing.T) { wantAllocs(t, made[name][1], func() { check(run(carried)) }) })
@@ -440,6 +478,35 @@ func TestAllocs_ofSeamsWithoutHooks(t *testing.T) {
 			assert.Equal(t, 1, bodies)
 		})
 	}
+}
+
+// A body that captures variables costs its closure, since around hooks may run it
+// again.
+func TestAllocs_ofCapturingBody(t *testing.T) {
+	ctx, _ := newRun(t)
+	c, ran := &hooks.ToolCall{}, 0
+	wantAllocs(t, 1, func() {
+		_ = hooks.RunTool(ctx, c, func(context.Context, *hooks.ToolCall) error { ran++; return nil })
+	})
+	assert.NotZero(t, ran)
+}
+
+// Around hooks that a call doesn't have cost it nothing.
+func TestAllocs_ofAroundHooksElsewhere(t *testing.T) {
+	ctx, r := newRun(t)
+	elsewhere := hooks.NewRegistry()
+	hooks.Around(hooks.ToolBody, passOn, hooks.In(elsewhere))
+	gone := hooks.Around(hooks.ToolBody, passOn, hooks.In(r))
+	c := benchCall()
+	run := func() {
+		if err := hooks.RunTool(ctx, c, noop); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	require.True(t, gone.Remove())
+	wantAllocs(t, 0, run)
+	runtime.KeepAlive(elsewhere)
 }
 
 // Asking for what a ctx carries.

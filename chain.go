@@ -18,7 +18,7 @@ import (
 // run behind all hooks, too; see decide.
 func compare(a, b *hook) int {
 	return cmp.Or(
-		cmp.Compare(a.reg.kind.rank(), b.reg.kind.rank()),
+		cmp.Compare(a.rank(), b.rank()),
 		cmp.Compare(b.reg.priority, a.reg.priority),
 		cmp.Compare(a.reg.seq, b.reg.seq))
 }
@@ -162,8 +162,8 @@ func (ch *chain) build(compile func([]*hook) any) {
 		return
 	}
 	ch.hooks = ch.inOrder()
-	guards := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].reg.kind.rank() >= KindGuard.rank() })
-	watches := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].reg.kind.rank() >= KindWatch.rank() })
+	guards := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].rank() >= rankGuard })
+	watches := sort.Search(len(ch.hooks), func(i int) bool { return ch.hooks[i].rank() >= rankWatch })
 	ch.main.build(ch.hooks[:guards], compile)
 	ch.guards.build(ch.hooks[guards:watches], compile)
 	ch.watches.build(ch.hooks[watches:], func([]*hook) any { return nil })
@@ -191,6 +191,7 @@ type lane struct {
 	byGroup  []span          // the hooks of each group of index
 
 	filtersTools bool // some hook filters by tool
+	holding      bool // a stream has to wait for some hook
 	picky        bool // some hook must be asked before it runs: a role filter, a pattern, WithOnce
 }
 
@@ -207,6 +208,7 @@ func (l *lane) build(hooks []*hook, compile func([]*hook) any) {
 	for i, h := range hooks {
 		at := int32(i)
 		l.picky = l.picky || h.hasAgents || h.once
+		l.holding = l.holding || h.holds()
 		switch {
 		case h.tools == nil:
 			always = append(always, at)

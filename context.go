@@ -40,6 +40,8 @@ type frame struct {
 // shared by the frames that add nothing to it.
 type carried struct {
 	scopes []*Registry // the active registries but the default one, from the outermost in
+	desk   *deskNode   // where questions go, nil for none
+	human  *human      // who answers them where there is no desk, nil for none
 	caller *Caller     // nil if nobody said who calls
 	run    *run        // the execution around, nil outside of one
 	inner  bool        // of a seam that was opened with the ctx of a hook
@@ -388,9 +390,10 @@ type Status string
 
 // The states of an execution.
 const (
-	StatusRunning   Status = "running" // also of one that was interrupted, see PassThrough
+	StatusRunning   Status = "running"
 	StatusCompleted Status = "completed"
 	StatusFailed    Status = "failed"
+	StatusSuspended Status = "suspended" // it waits, and is run again when it can go on; see Suspended
 )
 
 // Execution is the context of [ExecutionStart], [Input], [Output] and
@@ -401,7 +404,10 @@ type Execution struct {
 	Inputs map[string]any // never nil for a hook, and not the map that the framework gave
 	Output any            // the final result; nil when the execution failed
 	Status Status
-	Err    error // why it failed
+	Err    error // why it failed, or what it waits for
+
+	// Resumed is set by a loop that goes on with a saved run.
+	Resumed bool
 
 	inputs ownMap
 	ids    givenIDs
@@ -471,9 +477,19 @@ func (s *Step) payload(at side, snap *snapshot) {
 	}
 }
 
+// clearRun takes out all that a run of the body left.
+func (x *Execution) clearRun() { x.Status, x.Output, x.Err = StatusRunning, nil, nil }
+
+func (x *Execution) clearValue() { x.Output = nil }
+
+// clearRun takes out all that a run of the body left.
+func (s *Step) clearRun() { s.Output, s.Err = nil, nil }
+
+func (s *Step) clearValue() { s.Output = nil }
+
 // hookCopy returns a copy that a watch may keep.
 func (x *Execution) hookCopy() *Execution {
-	c := &Execution{Caller: x.Caller, Inputs: maps.Clone(x.Inputs), Output: shallow.Clone(x.Output), Status: x.Status, Err: x.Err}
+	c := &Execution{Caller: x.Caller, Inputs: maps.Clone(x.Inputs), Output: shallow.Clone(x.Output), Status: x.Status, Err: x.Err, Resumed: x.Resumed}
 	c.show(x.Values.copyOf())
 	return c
 }

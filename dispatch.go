@@ -19,16 +19,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/loophooks/hooks/internal/toolname"
 )
 
 // Dispatch runs the hooks that are registered at p, with c: those of the
 // [Default] registry, then those of each scope of ctx from the outermost in,
-// then the guards in the same order, then the watches. It returns nil, or the
-// [*HookAborted] of the hook that stopped the chain; what hooks changed in c
-// before that stays changed. A hook that fails is logged and passed over, unless
-// it is fail-closed. Dispatch doesn't look at ctx itself.
+// then the guards in the same order, then the watches. It returns nil; the
+// [*HookAborted] of the hook that stopped the chain; or the [*Suspended] of one that
+// said that the run waits. Where the point stands behind a body, or is a
+// framework's own, the guards decide all the same, so that nothing which they
+// refuse is saved with the run: those that had let it pass are asked once more,
+// and a refusal takes the place of the suspension. What hooks changed in c before
+// stays changed. A hook that fails is logged and passed over, unless it is
+// fail-closed. Around hooks and filters don't run, since Dispatch has no body. It
+// doesn't look at ctx itself.
 //
 // It runs the chains as they are when it begins: hooks that are added or
 // removed meanwhile count from the next dispatch on. Hooks write into c and what
@@ -46,15 +52,20 @@ func Dispatch[C any](ctx context.Context, p Point[C], c *C) error {
 	return dispatch(ctx, p.p, c)
 }
 
-// Enabled reports whether there is any hook, guard or watch at p for this ctx,
-// so that a loop needn't build a context that nobody will see. True doesn't
+// Enabled reports whether there is any hook, guard or watch at p for this ctx, or,
+// at a pre point, around the body behind it or on its stream, so that a loop needn't
+// build a context that nobody will see. True doesn't
 // promise that a filter matches. It is safe for concurrent use.
 func Enabled[C any](ctx context.Context, p Point[C]) bool {
-	return p.p != nil && !p.p.unused() && p.p.enabled(frameOf(ctx))
+	if p.p == nil || p.p.unused() {
+		return false
+	}
+	f := frameOf(ctx)
+	return p.p.enabled(f) || p.p.body != nil && p.p.body.enabled(f) || p.p.flow != nil && p.p.flow.enabled(f)
 }
 
 // unused says that no dispatch of p can have a hook: the fast way out.
-func (p *point) unused() bool { return p.std.Load() == nil && p.scoped.Load() == 0 }
+func (p *point) unused() bool { return p.live.Load() == 0 }
 
 // enabled says whether a dispatch under the frame f has a hook.
 func (p *point) enabled(f *frame) bool {
@@ -97,7 +108,8 @@ func dispatch[C any](ctx context.Context, p *point, c *C) error {
 	if at == len(fns) {
 		return nil
 	}
-	return runRest(ctx, p, std.hooks, fns, in, c, at, panicked, err)
+	err = runRest(ctx, p, std.hooks, fns, in, c, at, panicked, err)
+	return againStanding(ctx, frameOf(ctx), p, c, err)
 }
 
 // dispatchSlow is dispatch for the rest, of which hooks that name their tools have
@@ -105,10 +117,26 @@ func dispatch[C any](ctx context.Context, p *point, c *C) error {
 func dispatchSlow[C any](ctx context.Context, p *point, std *chain, c *C) error {
 	if t, ok := any(c).(*ToolCall); ok && std != nil && std.state.Load() == named && p.scoped.Load() == 0 && observed.Load() == 0 {
 		if done, err := runNamed(ctx, p, std, t, c); done {
-			return err
+			return againStanding(ctx, frameOf(ctx), p, c, err)
 		}
 	}
 	return dispatchRound(ctx, p, c)
+}
+
+// againStanding is stillGuarded for a dispatch that went a short way and
+// returned err.
+func againStanding[C any](ctx context.Context, f *frame, p *point, c *C, err error) error {
+	if err == nil || p.side == before || findSuspended(err) == nil {
+		return err
+	}
+	var r round
+	if !r.open(ctx, f, p) {
+		return err
+	}
+	if failure := about(&r, nil, c); failure != nil {
+		return failure
+	}
+	return stillGuarded(&r, nil, c, err)
 }
 
 // runNamed runs a named chain for a tool call, if both lanes can tell at once what
@@ -146,7 +174,11 @@ func runSpan[C any](ctx context.Context, p *point, l *lane, s span, in inputMap,
 
 func dispatchRound[C any](ctx context.Context, p *point, c *C) error {
 	var r round
-	if !r.open(ctx, frameOf(ctx), p) {
+	f := frameOf(ctx)
+	if p.body != nil {
+		p.body.passedBy(ctx, f)
+	}
+	if !r.open(ctx, f, p) {
 		return nil
 	}
 	if !r.attended {
@@ -177,23 +209,25 @@ const maxInline = 8
 type round struct {
 	ctx      context.Context
 	p        *point
-	inline   [maxInline]*chain // the first chains; a slice of them would put the round on the heap
-	more     []*chain          // the others
-	n        int               // how many there are
-	hooks    int               // how many hooks they have
-	watchers []*watcher        // observers
-	watched  bool              // some chain has watches
-	filtered bool              // some hook looks at the tool or the role
-	attended bool              // watched, or with observers
-	began    identity          // what the call was at the start of its seam
-	inSeam   bool              // began is set
+	side     side                  // where it stands in its seam; of a framework's own point that is known to Run alone
+	inline   [maxInline]*chain     // the first chains; a slice of them would put the round on the heap
+	more     []*chain              // the others
+	n        int                   // how many there are
+	hooks    int                   // how many hooks they have
+	watchers []*watcher            // observers
+	watched  bool                  // some chain has watches
+	filtered bool                  // some hook looks at the tool or the role
+	attended bool                  // watched, or with observers
+	began    identity              // what the call was at the start of its seam
+	inSeam   bool                  // began is set
+	running  *atomic.Pointer[hook] // where the hook that runs is noted, nil if nobody wants to know
 	subject  subject
 	input    inputMap
 }
 
 // open finds the chains of p under the frame f of ctx, and whether there are any.
 func (r *round) open(ctx context.Context, f *frame, p *point) bool {
-	r.ctx, r.p = ctx, p
+	r.ctx, r.p, r.side = ctx, p, p.side
 	if std := p.std.Load(); std != nil {
 		r.join(std)
 	}
@@ -247,40 +281,101 @@ func (r *round) recorder(room *recorder) *recorder {
 // decide runs the hooks of each chain and then, since they decide last, the
 // guards of each.
 func decide[C any](r *round, rec *recorder, c *C) error {
-	r.input = prepare(r.p, c)
-	if r.filtered || rec != nil {
-		id, failure := identify(r.p, c)
-		if r.filtered {
-			r.subject.also(id)
-		}
-		rec.open(r, c, id)
-		if failure != nil {
-			if abort := unidentified(r, failure); abort != nil {
-				rec.refused(abort)
-				return abort
-			}
-		}
+	if err := about(r, rec, c); err != nil {
+		return err
 	}
-	if ch := r.inline[0]; r.n == 1 && ch.direct() && rec == nil {
-		return runAll(r.ctx, r.p, ch.hooks, ch.all.([]Func[C]), r.input, c)
+	if ch := r.inline[0]; r.n == 1 && ch.direct() && rec == nil && r.running == nil {
+		err := runAll(r.ctx, r.p, ch.hooks, ch.all.([]Func[C]), r.input, c)
+		return stillGuarded(r, rec, c, err)
 	}
 	for i := range r.n {
 		if err := runLane(r, &r.chain(i).main, rec, c); err != nil {
-			return err
+			return stillGuarded(r, rec, c, err)
 		}
 	}
-	if failure := alsoNow(r, c); failure != nil {
-		if abort := unidentified(r, failure); abort != nil {
-			rec.refused(abort)
-			return abort
-		}
+	if err := unreadable(r, rec, alsoNow(r, c)); err != nil {
+		return err
 	}
 	for i := range r.n {
 		if err := runLane(r, &r.chain(i).guards, rec, c); err != nil {
-			return err
+			return stillGuarded(r, rec, c, err)
 		}
 	}
 	return nil
+}
+
+// about finds out what the round is about. It fails where that can't be read and
+// a guard would have to know.
+func about[C any](r *round, rec *recorder, c *C) error {
+	r.input = prepare(r.p, c)
+	if !r.filtered && rec == nil {
+		return nil
+	}
+	id, failure := identify(r.p, c)
+	if r.filtered {
+		r.subject.also(id)
+	}
+	rec.open(r, c, id)
+	return unreadable(r, rec, failure)
+}
+
+// unreadable returns what becomes of a context whose name or role can't be read,
+// nil where failure is.
+func unreadable(r *round, rec *recorder, failure *PanicError) error {
+	if failure == nil {
+		return nil
+	}
+	if abort := unidentified(r, failure); abort != nil {
+		rec.refused(abort)
+		return abort
+	}
+	return nil
+}
+
+// stillGuarded has the guards decide on a value that stands though a hook, or one
+// of them, said behind the body that the run waits: what nobody has let through
+// is not to be saved with the run. Where err is something else it stays. Guards
+// that have passed the value already are asked once more.
+func stillGuarded[C any](r *round, rec *recorder, c *C, err error) error {
+	if err == nil || r.side == before || findSuspended(err) == nil {
+		return err
+	}
+	if refused := runGuards(r, rec, c); refused != nil && findSuspended(refused) == nil {
+		return refused
+	}
+	return err
+}
+
+// runGuards asks the guards alone. Behind the body, one that says that the run
+// waits doesn't keep the others from being asked.
+func runGuards[C any](r *round, rec *recorder, c *C) error {
+	if err := unreadable(r, rec, alsoNow(r, c)); err != nil {
+		return err
+	}
+	var waits error
+	for i := range r.n {
+		l := &r.chain(i).guards
+		if len(l.hooks) == 0 {
+			continue
+		}
+		k := newPick(l, &r.subject)
+		for done := false; !done; {
+			var panicked *PanicError
+			var err error
+			if done, panicked, err = callPicked(r, rec, &k, l.fns.([]Func[C]), c); done {
+				break
+			}
+			ended := settle(r.ctx, r.p, l.hooks[k.at], rec, err, panicked)
+			switch {
+			case ended == nil:
+			case r.side == before || findSuspended(ended) == nil:
+				return ended
+			default:
+				waits = ended
+			}
+		}
+	}
+	return waits
 }
 
 // closeRound shows the dispatch to watches and observers. err is what it
@@ -316,7 +411,7 @@ func runLane[C any](r *round, l *lane, rec *recorder, c *C) error {
 	}
 	fns := l.fns.([]Func[C])
 	k := newPick(l, &r.subject)
-	if !l.picky && rec == nil && k.n <= 1 {
+	if !l.picky && rec == nil && r.running == nil && k.n <= 1 {
 		return runSpan(r.ctx, r.p, l, k.groups[0], r.input, c)
 	}
 	return runPicked(r, rec, &k, fns, c)
@@ -387,6 +482,7 @@ type pick struct {
 	groups [4]span // what is left of the first
 	more   []span  // and of the others, where the call has had several names
 	n      int     // how many there are
+	looks  bool    // to see which hooks there are, without running them
 }
 
 func newPick(l *lane, s *subject) pick {
@@ -451,7 +547,7 @@ func (k *pick) next(s *subject) bool {
 				g.lo++
 			}
 		}
-		if h := k.lane.hooks[k.at]; s.matches(h) && h.claim() {
+		if h := k.lane.hooks[k.at]; s.matches(h) && (k.looks || h.claim()) {
 			return true
 		}
 	}
@@ -480,6 +576,9 @@ func callPicked[C any](r *round, rec *recorder, k *pick, fns []Func[C], c *C) (d
 	for k.next(&r.subject) {
 		ensureInput(r.input)
 		rec.begin(k.lane.hooks[k.at])
+		if r.running != nil {
+			r.running.Store(k.lane.hooks[k.at])
+		}
 		if err = fns[k.at](r.ctx, c); err != nil {
 			returned = true
 			return false, nil, err

@@ -29,9 +29,9 @@ import (
 // docImports are the packages that a fragment of the documents may use without
 // importing them.
 var docImports = map[string]string{
-	"context": "context", "errors": "errors", "fmt": "fmt", "log": "log", "slog": "log/slog", "maps": "maps", "slices": "slices",
+	"context": "context", "errors": "errors", "fmt": "fmt", "iter": "iter", "log": "log", "slog": "log/slog", "maps": "maps", "slices": "slices",
 	"strings": "strings", "testing": "testing", "time": "time", "atomic": "sync/atomic",
-	"hooks": "github.com/loophooks/hooks", "hookstest": "github.com/loophooks/hooks/hookstest",
+	"hooks": "github.com/loophooks/hooks", "hookstest": "github.com/loophooks/hooks/hookstest", "redact": "github.com/loophooks/hooks/redact",
 }
 
 var (
@@ -155,7 +155,7 @@ func TestAnswer(t *testing.T) {
 		}
 		return func(ctx context.Context, prompt string) (string, error) {
 			output, err := Answer(ctx, prompt, tools, func(ctx context.Context, m *hooks.ModelCall) error {
-				reply, err := s.Model(ctx, hookstest.Request{Messages: m.Messages, Tools: m.Tools})
+				reply, err := s.Model(ctx, hookstest.Request{Messages: m.Messages, Tools: m.Tools, Model: m.Model})
 				m.Response, m.ToolCalls = reply.Text, reply.ToolCalls
 				return err
 			}, func(ctx context.Context, t *hooks.ToolCall) (err error) {

@@ -329,16 +329,17 @@ func ExampleRunExecution() {
 	// hello! <nil>
 }
 
-// An interrupt of the framework is no failure of the tool.
+// An interrupt of the framework is no failure of the tool, and comes out of every
+// seam around it.
 func ExamplePassThrough() {
 	errInterrupt := errors.New("wait for a person")
 	call := &hooks.ToolCall{Name: "pay"}
 	err := hooks.RunTool(context.Background(), call, func(context.Context, *hooks.ToolCall) error {
 		return hooks.PassThrough(errInterrupt)
 	})
-	fmt.Println(err == errInterrupt)
+	fmt.Println(errors.Is(err, errInterrupt), call.Suspended() != nil)
 	// Output:
-	// true
+	// true true
 }
 
 func ExampleToolCall_SetArguments() {

@@ -70,15 +70,26 @@ func findAbort(err error) *HookAborted {
 		return a // the usual case, without a walk
 	}
 	var found *HookAborted
-	errtree.Walk(err, func(err error) bool {
-		if a, ok := err.(*HookAborted); ok {
-			found = a
-		} else if as, ok := err.(interface{ As(any) bool }); ok {
-			found = asAbort(as)
-		}
-		return found != nil
+	walkAborts(err, func(a *HookAborted) bool {
+		found = a
+		return true
 	})
 	return found
+}
+
+// walkAborts visits the aborts in err, in the order of errors.As, until visit
+// returns true.
+func walkAborts(err error, visit func(*HookAborted) bool) {
+	typed := func(err error) bool {
+		a, ok := err.(*HookAborted)
+		return ok && a != nil && visit(a)
+	}
+	errtree.Walk(err, func(err error) bool {
+		if as, ok := err.(interface{ As(any) bool }); ok {
+			return errtree.Walk(asAbort(as), typed) // with what it wraps
+		}
+		return typed(err)
+	})
 }
 
 // asAbort calls the error's own As method. It stands apart for its variable,
@@ -96,6 +107,7 @@ var errNilAbort = errors.New("hooks: a nil *HookAborted was returned as an error
 // ruling is what the result of a hook means for its chain.
 type ruling struct {
 	abort *HookAborted // the chain stops with it
+	waits *Suspended   // the chain ends with it
 	err   error        // the hook failed with it; without an abort the chain goes on
 }
 
@@ -108,7 +120,12 @@ func rule(p *point, h *hook, err error, panicked *PanicError) ruling {
 	if refused, ok := err.(refusal); ok {
 		return ruling{abort: refused.HookAborted.at(p, h)}
 	}
-	found := findAbort(err)
+	return ruleOn(p, h, err, findAbort(err))
+}
+
+// ruleOn judges a hook that failed with err, of which found is the abort that
+// counts, nil for none.
+func ruleOn(p *point, h *hook, err error, found *HookAborted) ruling {
 	switch {
 	case found != nil:
 		abort := *found
@@ -120,15 +137,22 @@ func rule(p *point, h *hook, err error, panicked *PanicError) ruling {
 	case errtree.Has(err, ErrTooDeep):
 		return ruling{abort: (&HookAborted{Reason: tooDeepReason, StopRun: true, Err: err}).at(p, h)}
 	}
+	if waits := findSuspended(err); waits != nil && p.name != executionEnd { // where nothing is left to wait
+		return ruling{waits: suspension(waits, err)}
+	}
 	if a, ok := err.(*HookAborted); ok && a == nil {
 		err = errNilAbort
 	}
-	if h.failClosed {
+	if _, asked := errtree.Find[*askError](err); asked || h.failClosed {
 		// The model reads the reason, and the error's text can hold secrets;
 		// so can the place of registration.
 		who := h.reg.name
-		if who == "" {
+		switch {
+		case who != "":
+		case h.failClosed:
 			who = "a guard"
+		default:
+			who = "a hook"
 		}
 		return ruling{abort: (&HookAborted{Reason: who + " failed", StopRun: h.stopRun, Err: err}).at(p, h), err: err}
 	}
@@ -147,7 +171,7 @@ func (e *HookAborted) at(p *point, h *hook) *HookAborted {
 }
 
 // settle rules on a hook that didn't return nil, records the ruling, logs what is
-// a failure and returns the abort that ends the chain. Of a guard that failed the
+// a failure and returns the abort or the suspension that ends the chain. Of a guard that failed the
 // model reads only that, so the log is where people find out why.
 func settle(ctx context.Context, p *point, h *hook, rec *recorder, err error, panicked *PanicError) error {
 	ruled := rule(p, h, err, panicked)
@@ -155,8 +179,11 @@ func settle(ctx context.Context, p *point, h *hook, rec *recorder, err error, pa
 	if ruled.err != nil {
 		logFailure(ctx, p, h, ruled)
 	}
-	if ruled.abort != nil {
+	switch {
+	case ruled.abort != nil:
 		return ruled.abort
+	case ruled.waits != nil:
+		return ruled.waits
 	}
 	return nil
 }
@@ -170,12 +197,14 @@ type logTarget struct{ *slog.Logger }
 func logFailure(ctx context.Context, p *point, h *hook, ruled ruling) {
 	msg := "hooks: a hook failed and was passed over"
 	switch {
-	case ruled.abort != nil && h.reg.kind == KindGuard:
+	case ruled.abort != nil && h.guard:
 		msg = "hooks: a guard failed and refused what it guards"
 	case ruled.abort != nil:
 		msg = "hooks: a fail-closed hook failed and refused what it hooks"
 	case h.reg.kind == KindWatch:
 		msg = "hooks: a watch failed and was passed over"
+	case h.reg.kind == KindFilter:
+		msg = "hooks: a filter failed and was left out"
 	}
 	logError(ctx, msg, ruled.err,
 		slog.String("hook", h.reg.Name()), slog.String("point", string(p.name)))

@@ -164,6 +164,12 @@ func fails[C any](err error) hooks.Func[C] {
 	return func(context.Context, *C) error { return err }
 }
 
+// noCtx is what a careless caller gives.
+var noCtx context.Context
+
+// succeeds is a body that does nothing, and captures nothing.
+func succeeds[C any](context.Context, *C) error { return nil }
+
 // panics is a hook that panics with value.
 func panics[C any](value any) hooks.Func[C] {
 	return func(context.Context, *C) error { panic(value) }
@@ -230,6 +236,14 @@ func aborted(t *testing.T, err error) *hooks.HookAborted {
 	require.True(t, ok, "%T is no *HookAborted", err)
 	require.NotNil(t, abort)
 	return abort
+}
+
+// suspended requires err to hold a Suspended, and returns it.
+func suspended(t *testing.T, err error) *hooks.Suspended {
+	t.Helper()
+	found, ok := errors.AsType[*hooks.Suspended](err)
+	require.True(t, ok, "%T %v holds no *Suspended", err, err)
+	return found
 }
 
 // registered lists the names of hooks.

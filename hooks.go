@@ -7,13 +7,17 @@
 //		return hooks.Abort("files are deleted by people only")
 //	}, hooks.WithTools("delete_file"))
 //
-// Four kinds of functions take part, and they are kept apart:
+// Six kinds of functions take part, and they are kept apart:
 //
 //   - Hooks ([On]) change. They are fail-open: one that fails or panics is
 //     logged and passed over, so that a buggy hook doesn't kill a run.
 //   - Guards ([Guard]) decide. They run after all hooks of a dispatch, on what
 //     will really be run or shown, and are fail-closed: one that fails stops
 //     what it guards.
+//   - Around hooks ([Around]) wrap. They run what is between a pre point and its
+//     post point by calling next: once, again, with another ctx, or not at all.
+//   - Filters ([OnStream]) see what is streamed, piece by piece, before anybody
+//     is shown it.
 //   - Watches ([Watch]) look. They run last, on a copy of what came of it, also
 //     where a hook or guard stopped it.
 //   - Observers ([Observe]) tell what all of them did, through events.
@@ -32,7 +36,8 @@
 // empty values included; gives a ready answer ([ToolCall.Answer],
 // [ModelCall.Answer]); or aborts ([Abort], [HookAborted]). An abort stops the
 // chain; edits made before it stay. At the tool points it stops that call
-// alone, and the model reads why, unless it has StopRun ([AbortRun]). Any other
+// alone, and the model reads why, unless it has StopRun ([AbortRun]). A
+// [*Suspended] ends the run for now ([ToolCall.Ask], [PassThrough]). Any other
 // error is a failure, and of a hook that isn't a guard it stops nothing.
 //
 // # Order
@@ -43,6 +48,23 @@
 // order, and see every edit of the hooks; a hook sees the edits made before it.
 // Watches come last, in the same order again. Post points run in the same order
 // as pre points.
+//
+// # Bodies
+//
+// What runs between a pre point and its post point is a [Body]: [ToolBody],
+// [ModelBody], [StepBody], [ExecutionBody], and those of [DefineSeam]. An around hook
+// retries, falls back, caches, times, traces, or acquires and releases; the points
+// fire once however often the body runs. Where it runs the body on something else
+// than the guards have let through, they are asked again. An abort, an interrupt and
+// an AbortRun end the operation, whatever hooks around say.
+//
+// # Streams
+//
+// A loop that shows an answer while it is made opens a stream ([OpenStream]) and
+// pushes into it. Filters let text through, hold it back until they have seen more,
+// or replace it; package redact has one for keys and personal data. Where the post
+// point has a guard the stream is held until that has decided, unless the guard is
+// registered with [AfterShown].
 //
 // # Filters
 //
@@ -67,6 +89,15 @@
 // the reason that the model reads only that the guard failed. Panics are recovered
 // because the loop isn't the hook's; every one of them is reported with its stack
 // as a [*PanicError], control-flow panics such as [net/http.ErrAbortHandler] too.
+//
+// # Decisions that come later
+//
+// A guard asks by [ToolCall.Ask] whether a call may run. Where nobody has decided
+// yet the run ends with a [Suspended], which holds the [Question]: the loop saves its
+// state, and runs it again, in any process, when a [Desk] has the decision
+// ([WithDesk]; package desk has several). A decision is bound to the arguments that
+// were shown, and used up by one passage of the call. A framework's own interrupt is
+// a Suspended as well ([PassThrough]).
 //
 // # Asking a person
 //
@@ -221,6 +252,8 @@ type config struct {
 	failClosed bool
 	guard      bool
 	once       bool
+	afterShown bool
+	maxHold    int    // 0 for what a filter may hold unless it says otherwise
 	stopRun    bool   // an abort of the hook, failures included, stops the run
 	bad        string // what is wrong with an option by itself
 }
@@ -243,6 +276,12 @@ func newConfig(caller string, p *point, opts []Option) config {
 		badOptions(fmt.Sprintf("WithTimeout(%v) leaves no time; give a positive duration", cfg.timeout))
 	case cfg.guard && cfg.once:
 		badOptions("AsGuard with WithOnce would leave every later call unguarded")
+	case cfg.maxHold != 0 && caller != "OnStream":
+		badOptions("WithMaxHold is for OnStream: nothing else holds text")
+	case cfg.afterShown && !p.follows():
+		badOptions("AfterShown is for a post point, which a stream may wait for")
+	case cfg.afterShown && !cfg.failClosed:
+		badOptions("AfterShown is for a guard or a fail-closed hook: no stream waits for another")
 	case cfg.hasTools && !p.hasTool:
 		badOptions("WithTools needs a context with a ToolName() string method")
 	case cfg.hasAgents && !p.hasRole:
@@ -259,10 +298,14 @@ func (c *config) hook(p *point, fn any, pc uintptr) *hook {
 			tools: c.tools, agents: c.agents, priority: c.priority, timeout: c.timeout,
 		},
 		registry: c.registry, fn: fn, hasAgents: c.hasAgents,
-		failClosed: c.failClosed, once: c.once, stopRun: c.stopRun,
+		failClosed: c.failClosed, guard: c.guard, once: c.once, stopRun: c.stopRun,
+		afterShown: c.afterShown, maxHold: c.maxHold,
 	}
 	if c.guard {
 		h.reg.kind = KindGuard
+	}
+	if h.maxHold == 0 {
+		h.maxHold = maxHold
 	}
 	if c.hasTools {
 		h.tools = newToolFilter(c.tools)

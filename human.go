@@ -81,7 +81,15 @@ func WithHumanInput(ctx context.Context, h HumanInput) context.Context {
 	if h == nil {
 		panic("hooks: WithHumanInput: the HumanInput is nil")
 	}
-	return context.WithValue(nonNil(ctx), humanKey{}, newHuman(h))
+	ctx = nonNil(ctx)
+	outer := frameOf(ctx)
+	node := &struct {
+		frame
+		carried carried
+	}{newFrame(ctx, outer), *outer.holds()}
+	node.carried.human = newHuman(h)
+	node.frame.carried = &node.carried
+	return &node.frame
 }
 
 // requestHumanInput puts a question to the HumanInput of ctx and returns the
@@ -90,7 +98,10 @@ func WithHumanInput(ctx context.Context, h HumanInput) context.Context {
 // error and an empty answer. It sets no time limit of its own.
 func requestHumanInput(ctx context.Context, prompt, message string) (string, error) {
 	ctx = nonNil(ctx)
-	h := humanFrom(ctx)
+	return humanFrom(ctx).ask(ctx, prompt, message)
+}
+
+func (h *human) ask(ctx context.Context, prompt, message string) (string, error) {
 	t := humanTurns.Hold(h.key, turns.New())
 	defer humanTurns.Release(h.key)
 	if err := t.Take(ctx); err != nil {
@@ -120,8 +131,6 @@ func requestHumanInput(ctx context.Context, prompt, message string) (string, err
 	return strings.TrimSpace(answer), nil
 }
 
-type humanKey struct{}
-
 // human is a HumanInput with the key of its turn.
 type human struct {
 	input HumanInput
@@ -140,13 +149,18 @@ var (
 )
 
 func humanFrom(ctx context.Context) *human {
-	if h, ok := ctx.Value(humanKey{}).(*human); ok {
-		return h
-	}
-	if h := processHuman.Load(); h != nil {
+	if h := frameOf(ctx).holds().askable(); h != nil {
 		return h
 	}
 	return standardHuman()
+}
+
+// askable returns the person that somebody named, nil for none.
+func (c *carried) askable() *human {
+	if c.human != nil {
+		return c.human
+	}
+	return processHuman.Load()
 }
 
 // Console is the [HumanInput] of a terminal: it writes a question and reads a

@@ -459,7 +459,7 @@ func TestLoopHooks_skipInterruptedCall(t *testing.T) {
 	call := &hooks.ToolCall{Name: "t"}
 	interrupt := errors.New("interrupt")
 	err := hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return hooks.PassThrough(interrupt) })
-	assert.Equal(t, interrupt, err)
+	assert.Same(t, interrupt, suspended(t, err).Err)
 	assert.Empty(t, call.Result)
 }
 
@@ -679,4 +679,25 @@ func TestLoopHooks_allocateOnlyToStop(t *testing.T) {
 		}
 	}))
 	assert.Equal(t, 5*101, ran)
+}
+
+// A function of the object may say that the run waits, as any hook may.
+func TestLoopHooks_suspend(t *testing.T) {
+	t.Parallel()
+	broken := brokenLoop(func(context.Context) error { return hooks.PassThrough(errWait) })
+	for name, run := range map[string]func(ctx context.Context) error{
+		"turn": func(ctx context.Context) error {
+			return hooks.RunStep(ctx, &hooks.Step{Kind: hooks.StepTurn, Input: &hooks.Turn{}}, func(context.Context, *hooks.Step) error { return nil })
+		},
+		"model": func(ctx context.Context) error {
+			return hooks.RunModel(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error { return nil })
+		},
+		"tool": func(ctx context.Context) error {
+			return hooks.RunTool(ctx, &hooks.ToolCall{Name: "pay"}, never(t))
+		},
+	} {
+		ctx, r := newRun(t)
+		broken.Register(hooks.In(r))
+		assert.ErrorIs(t, suspended(t, run(ctx)), errWait, name)
+	}
 }

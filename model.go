@@ -38,21 +38,32 @@ type ModelCall struct {
 	answered bool
 	body     modelResponse
 	shelf    shelf[modelAnswer]
+	stream   streamLink
 }
 
 // modelResponse is a response as the body left it.
 type modelResponse struct {
-	known  bool
-	vetoed bool
-	text   string
-	parts  []Part
-	calls  []ToolRequest
+	known    bool
+	vetoed   bool
+	filtered bool // a stream of it was let through otherwise than the model wrote it
+	text     string
+	parts    []Part
+	calls    []ToolRequest
 }
 
 // Usage counts the tokens of one model call. In includes CachedIn, and Out
 // includes Reasoning. CacheWrite counts what was written into the provider's
 // cache. More may be added: set it with field names.
 type Usage struct{ In, Out, CachedIn, CacheWrite, Reasoning int }
+
+// add counts what another run took.
+func (u *Usage) add(more Usage) {
+	u.In += more.In
+	u.Out += more.Out
+	u.CachedIn += more.CachedIn
+	u.CacheWrite += more.CacheWrite
+	u.Reasoning += more.Reasoning
+}
 
 // Answer gives a ready response at [PreModelCall]: the model is not called and
 // text stands as its response. Later pre hooks still run, and one of them may
@@ -82,11 +93,28 @@ func (m *ModelCall) EditResponse(f func(string) string) {
 }
 
 // ResponseEdited reports whether Response, Parts or ToolCalls are no longer
-// what the body left, or were vetoed. Then nothing structured that was made
+// what the body left, were vetoed, or are what filters made of a stream. Then nothing structured that was made
 // beside them, RawResponse included, may go into the history.
 func (m *ModelCall) ResponseEdited() bool {
-	return m.body.vetoed || m.body.known && (m.Response != m.body.text ||
+	return m.body.vetoed || m.body.filtered || m.body.known && (m.Response != m.body.text ||
 		!slices.EqualFunc(m.Parts, m.body.parts, samePart) || !slices.Equal(m.ToolCalls, m.body.calls))
+}
+
+// Shown returns the text of [ChunkText] that the stream of the call has shown so
+// far, "" if it has none. After the post hooks, Response may be something else: what
+// they change is the history alone. After the seam it stays until the next use.
+func (m *ModelCall) Shown() string { return m.stream.shown() }
+
+func (m *ModelCall) streamLink() *streamLink { return &m.stream }
+
+func (m *ModelCall) keepStreamed(of *streamed) {
+	m.Response, m.Parts = of.put(m.Response, m.Parts)
+	m.body.filtered = of.altered()
+}
+
+func (m *ModelCall) tellText(l *leftText) {
+	l.add(m.Response, m.Parts)
+	l.calls = slices.Clone(m.ToolCalls)
 }
 
 // RequestHumanInput asks a person and returns the trimmed answer. It fails
@@ -102,7 +130,7 @@ func (m *ModelCall) ready(side) inputMap { return &noInput }
 // those that it saw, so that the hooks behind it get others.
 func (m *ModelCall) detach(at side) {
 	m.Messages, m.Tools = cloneMessages(m.Messages), slices.Clone(m.Tools)
-	if at == after {
+	if at != before {
 		m.Parts, m.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
 	}
 }
@@ -132,8 +160,24 @@ func (m *ModelCall) clearResponse() {
 
 // keep remembers the response as the body left it.
 func (m *ModelCall) keep() {
-	m.body = modelResponse{known: true, text: m.Response, parts: slices.Clone(m.Parts), calls: slices.Clone(m.ToolCalls)}
+	m.body = modelResponse{known: true, filtered: m.body.filtered, text: m.Response, parts: slices.Clone(m.Parts), calls: slices.Clone(m.ToolCalls)}
 }
+
+// clearRun takes out all that a run of the body left.
+func (m *ModelCall) clearRun() {
+	m.clearResponse()
+	m.RawResponse, m.FinishReason, m.Usage, m.Err, m.answered = nil, "", Usage{}, nil, false
+	m.body.filtered = false
+}
+
+func (m *ModelCall) clearValue() {
+	m.clearResponse()
+	m.answered = false
+}
+
+func (m *ModelCall) hookUsage() *Usage { return &m.Usage }
+
+func (m *ModelCall) modelName() string { return m.Model }
 
 // veto takes out a response that a post hook refused. RawResponse and Usage
 // stay for the record.
@@ -149,7 +193,7 @@ func (m *ModelCall) hookCopy() *ModelCall {
 		Messages: cloneMessages(m.Messages), Tools: slices.Clone(m.Tools),
 		Response: m.Response, Parts: slices.Clone(m.Parts), ToolCalls: slices.Clone(m.ToolCalls),
 		FinishReason: m.FinishReason, RawResponse: m.RawResponse, Request: m.Request, Usage: m.Usage, Err: m.Err,
-		answered: m.answered, body: m.body,
+		answered: m.answered, body: m.body, stream: streamLink{opened: m.stream.opened},
 	}
 	c.show(m.Values.copyOf())
 	return c

@@ -30,8 +30,21 @@ type nest struct {
 	below    uint16       // how many there are below an observer or a watch
 	observes bool         // of observers and watches, which share one root
 	broken   atomic.Bool  // what root points to, in the outermost one
-	over     atomic.Bool  // the seam has ended: what hooks left behind isn't inside it
+
+	state atomic.Uint32 // bits of the constants below
+
+	// Of a tool seam: its call, and what was asked in the passage.
+	call  *ToolCall
+	asked atomic.Pointer[asking]
 }
+
+// What has become of the hooks of a nest.
+const (
+	nestOver    = 1 << iota // the seam has ended: what hooks left behind isn't inside it
+	nestDecided             // no hook of the pre point of the tool call runs
+)
+
+func (n *nest) over() bool { return n.state.Load()&nestOver != 0 }
 
 // openNest returns the innermost hooks of ctx whose seam is still open, nil for
 // none. A follow-up that a hook started and didn't wait for is in no seam.
@@ -40,7 +53,7 @@ func (f *frame) openNest() *nest {
 		return nil
 	}
 	n := f.nest
-	for n != nil && n.over.Load() {
+	for n != nil && n.over() {
 		n = n.outer
 	}
 	return n
@@ -83,7 +96,7 @@ func (n *nest) enter() error {
 func (n *nest) open() int {
 	open := 0
 	for ; n != nil; n = n.outer {
-		if !n.over.Load() {
+		if !n.over() {
 			open++
 		}
 	}
@@ -141,7 +154,7 @@ func onlookers(ctx context.Context) (context.Context, *nest) {
 // end says that the seam, or the onlooker, has returned.
 func (n *nest) end() {
 	if n != nil {
-		n.over.Store(true)
+		n.state.Or(nestOver)
 	}
 }
 

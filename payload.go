@@ -39,10 +39,27 @@ type (
 	ownPayloader interface{ payload(side, *snapshot) }
 	// refuser knows why its body can't be run whatever the hooks say.
 	refuser interface{ refusal() error }
+	// rerunner forgets what a run of its body left, as its value alone.
+	rerunner interface {
+		clearRun()
+		clearValue()
+	}
+	// keeper remembers its value as the body left it.
+	keeper interface{ keep() }
+	// metered counts the tokens that a run of its body took.
+	metered interface{ hookUsage() *Usage }
+	// modeled names the model that its body calls.
+	modeled interface{ modelName() string }
 	// answerer can be given a ready answer, which belongs to one passage.
 	answerer interface {
 		forgetAnswer()
 		recallAnswer()
+	}
+	// streamer can stream, and has the text of its stream.
+	streamer interface {
+		streamLink() *streamLink
+		keepStreamed(*streamed)
+		tellText(*leftText)
 	}
 	// calling, valued and identified tell who calls, what hooks left, and which
 	// call it is.
@@ -90,11 +107,12 @@ type ownMap struct {
 
 // detach puts a map of the context's own into *m, so that hooks don't write into
 // the framework's. In front of the body a map that was made before will do, also
-// for an earlier use; behind it the body may have kept that one, unless it was
-// made from a text.
+// for an earlier use; behind it the body may have kept that one. One that was made
+// from a text stays there, but not between two runs of the body, where hooks edit
+// what the next one gets.
 func (o *ownMap) detach(m *map[string]any, at side) {
 	switch mine := *m != nil && shallow.SameMap(*m, o.made); {
-	case mine && (o.parsed || at != after):
+	case mine && (at == before || o.parsed && at == after):
 		return
 	case len(*m) == 0:
 		*m = make(map[string]any)

@@ -15,8 +15,8 @@ import (
 // Func is a hook: a function that a loop calls at a [Point] with the context
 // of what is about to happen or has just happened.
 //
-// It returns nil to go on, [Abort] or a [*HookAborted] to stop, and any other
-// error to say that it failed. A failure lets the call go on, unless the hook
+// It returns nil to go on, [Abort] or a [*HookAborted] to stop, a [*Suspended] to
+// say that the run waits, and any other error to say that it failed. A failure lets the call go on, unless the hook
 // is a guard ([Guard]) or was registered with [WithFailClosed]: a hook that
 // must be able to refuse returns an abort, or is a guard. What it changes in c is
 // what later hooks and the loop see. One Func may run in several goroutines at
@@ -63,8 +63,10 @@ var (
 	Output = define[Execution]("output", after)
 	// ExecutionEnd fires once when an execution has finished, failed ones
 	// included.
-	ExecutionEnd = define[Execution]("execution_end", after)
+	ExecutionEnd = define[Execution](executionEnd, after)
 )
+
+const executionEnd InterceptionPoint = "execution_end"
 
 // side says on which side of an operation a point stands, and so which of the
 // values of its context are the point's payload.
@@ -86,15 +88,26 @@ type point struct {
 	hasRole bool // its context has an AgentRoleName
 	readied bool // its context is one of this package, or embeds one
 
-	// std is the default registry's chain. It lives here, not in the
-	// registry, so that an unused point costs one load.
+	// std is the default registry's chain. It lives here, not in the registry, so
+	// that finding it costs one load.
 	std atomic.Pointer[chain]
-	// scoped counts the other registries that have hooks at this point: only
-	// where there are any must a dispatch look for scopes in its ctx.
+	// live counts the registries that have hooks at this point, or behind it: an
+	// unused point costs one load.
+	live atomic.Int32
+	// scoped counts those but the default one: only where there are any must a
+	// dispatch look for scopes in its ctx.
 	scoped atomic.Int32
 	// compile makes the []Func[C] of hooks that were registered with their
 	// functions as any.
 	compile func([]*hook) any
+
+	// A pre point knows the body behind it and the stream of that body, which
+	// are points that hold around hooks and filters; they know the pre points.
+	// What is registered at either counts in the scoped of those.
+	body, flow *point
+	pres       []*point
+	post       *point      // of a body and a flow: what follows
+	told       atomic.Bool // of a body: it was logged that its around hooks don't run
 }
 
 // points holds every point of the process by its name.
@@ -122,16 +135,21 @@ var points struct {
 // pointer or an interface, whose hooks would get a pointer to it. Call it
 // once, for a package variable.
 func Define[C any](name InterceptionPoint) Point[C] {
+	checkDefined[C]("Define", name)
+	return define[C](name, own)
+}
+
+// checkDefined panics on a name or a C that the function named can't take.
+func checkDefined[C any](caller string, name InterceptionPoint) {
 	switch {
 	case name == "":
-		panic("hooks: Define: the name of a point is empty")
+		panic("hooks: " + caller + ": the name of a point is empty")
 	case !strings.ContainsAny(string(name), "./"):
-		panic(fmt.Sprintf("hooks: Define(%q): names without a dot or a slash are the library's own; prefix yours, as in %q", name, "acme."+string(name)))
+		panic(fmt.Sprintf("hooks: %s(%q): names without a dot or a slash are the library's own; prefix yours, as in %q", caller, name, "acme."+string(name)))
 	}
 	if k := reflect.TypeFor[C]().Kind(); k == reflect.Pointer || k == reflect.Interface {
-		panic(fmt.Sprintf("hooks: Define(%q): the context type %v is a %v; give the struct type, hooks get a pointer to it", name, reflect.TypeFor[C](), k))
+		panic(fmt.Sprintf("hooks: %s(%q): the context type %v is a %v; give the struct type, hooks get a pointer to it", caller, name, reflect.TypeFor[C](), k))
 	}
-	return define[C](name, own)
 }
 
 func define[C any](name InterceptionPoint, at side) Point[C] {
@@ -153,6 +171,49 @@ func define[C any](name InterceptionPoint, at side) Point[C] {
 	points.byName[name] = p
 	points.all = append(points.all, p)
 	return Point[C]{p}
+}
+
+// defineBody makes the point that holds the around hooks of what runs between the
+// last of pres and post.
+func defineBody[C any](name InterceptionPoint, post Point[C], pres ...Point[C]) Body[C] {
+	p := definePart[C](name, post, pres)
+	for _, pre := range pres {
+		pre.p.body = p
+	}
+	return Body[C]{p}
+}
+
+// defineFlow makes the point that holds the filters of what a body streams.
+func defineFlow[C any](name InterceptionPoint, post, pre Point[C]) Flow[C] {
+	p := definePart[C](name, post, []Point[C]{pre})
+	pre.p.flow = p
+	return Flow[C]{p}
+}
+
+func definePart[C any](name InterceptionPoint, post Point[C], pres []Point[C]) *point {
+	p := define[C](name, own).p
+	p.compile = func([]*hook) any { return nil } // not Funcs
+	p.post = post.p
+	for _, pre := range pres {
+		p.pres = append(p.pres, pre.p)
+	}
+	return p
+}
+
+// count counts one registry more or less that has something at p. Behind a pre
+// point, that counts there as well, so that a loop doesn't pass it by.
+func (p *point) count(by int32) {
+	p.live.Add(by)
+	for _, pre := range p.pres {
+		pre.live.Add(by)
+		pre.scoped.Add(by)
+	}
+}
+
+// follows says whether the point may come after a body: those that are known to
+// come before one don't, nor do bodies and flows themselves.
+func (p *point) follows() bool {
+	return p.side == after || p.side == own && p.body == nil && p.flow == nil && p.post == nil
 }
 
 func compile[C any](hooks []*hook) any {

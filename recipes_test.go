@@ -92,92 +92,6 @@ func FuzzRecipe_cleanPath(f *testing.F) {
 	})
 }
 
-func TestRecipe_redact(t *testing.T) {
-	t.Parallel()
-	tests := []struct{ name, text, want string }{
-		{"assignment", "api_key=k1 next", "api_key=[REDACTED] next"},
-		{"environment", "export OPENAI_API_KEY=k1", "export OPENAI_API_KEY=[REDACTED]"},
-		{"header", "x-api-key: k1", "x-api-key: [REDACTED]"},
-		{"camel case", `{"accessToken":"abc","apiKey":"k1"}`, `{"accessToken":"[REDACTED]","apiKey":"[REDACTED]"}`},
-		{"JSON", `{"token": "abc", "n": 1}`, `{"token": "[REDACTED]", "n": 1}`},
-		{"escapes in JSON", `{"token": "a\"b\\", "n": "1"}`, `{"token": "[REDACTED]", "n": "1"}`},
-		{"JSON in JSON", `"{\"token\": \"abc\", \"n\": 1}"`, `"{\"token\": \"[REDACTED]\", \"n\": 1}"`},
-		{"JSON cut off", `{"token": "abc`, `{"token": "[REDACTED]`},
-		{"single quotes", `{'token': 'a"b', 'n': 1}`, `{'token': '[REDACTED]', 'n': 1}`},
-		{"query", "?token=abc12345&page=2", "?token=[REDACTED]&page=2"},
-		{"the secret, not its name", "password: hunter", "password: [REDACTED]"},
-		{"senha", `senha="abc"`, `senha="[REDACTED]"`},
-		{"AWS", "aws_secret_access_key = abc/def+1", "aws_secret_access_key = [REDACTED]"},
-		{"bearer", "Authorization: Bearer a.b-c/d==", "Authorization: Bearer [REDACTED]"},
-		{"bearer in JSON", `{"Authorization": "Bearer abc"}`, `{"Authorization": "Bearer [REDACTED]"}`},
-		{"OpenAI", "use sk-proj-" + strings.Repeat("aB3", 10) + ".", "use [REDACTED]."},
-		{"GitHub", "ghp_" + strings.Repeat("aB3", 12), "[REDACTED]"},
-		{"JWT", "eyJhbGciOiJI.eyJzdWIiOiIx.c2ln-_", "[REDACTED]"},
-		{"e-mail", "<ana.b+c@mail.example.com>, joão@exemplo.com.br", "<[EMAIL]>, [EMAIL]"},
-		{"card", "4111111111111111", "[CARD]"},
-		{"card with dashes", "4111-1111-1111-1111", "[CARD]"},
-		{"card of 15", "3782 822463 10005", "[CARD]"},
-		{"card of 13", "4222222222222", "[CARD]"},
-		{"card of 19", "6304000000000000000", "[CARD]"},
-		{"card among numbers", "2 4111 1111 1111 1111 12 29", "2 [CARD] 12 29"},
-		{"card before a particle", "4111111111111111입니다", "[CARD]입니다"},
-		{"two cards", "4111111111111111 5555555555554444", "[CARD] [CARD]"},
-		{"CPF", "CPF 529.982.247-25.", "CPF [CPF]."},
-		{"bare CPF", "52998224725", "[CPF]"},
-		{"CPF whose check digit would be 10", "12345600209 123.456.001-10", "[CPF] [CPF]"},
-		{"CPF before a particle", "52998224725는", "[CPF]는"},
-
-		{"empty", "", ""},
-		{"tokenizer", "tokenizer: fast", ""},
-		{"api_keyboard", "api_keyboard=qwerty", ""},
-		{"other names", `max_tokens: 4096, token_type: "bearer", api_key_id: "7", primary_key=12345678a`, ""},
-		{"page token", `"next_page_token": "abc123def"`, ""},
-		{"prose", "A token: the smallest unit. The secret: practice.", ""},
-		{"code", "token = lexer.next(); password = prompt(1)", ""},
-		{"null", `{"token": null, "password": null}`, ""},
-		{"empty secret", `token=""`, ""},
-		{"bearer in prose", "The bearer of news; Authorization: required", ""},
-		{"short sk", "sk-learn and task-sk-management", ""},
-		{"hyphenated words", "sk-learn-based-pipelines-are-long", ""},
-		{"mention", "@ana, react@18.2.0, a@b", ""},
-		{"git", "git@github.com:loophooks/hooks.git", ""},
-		{"fails Luhn", "4111 1111 1111 1112", ""},
-		{"too short", "411111111117", ""},
-		{"too long", "41111111111111111115", ""},
-		{"part of an identifier", "ORD4111111111111111, x_4111111111111111", ""},
-		{"decimals", "0.4111111111111111", ""},
-		{"time in milliseconds", "1732955000002", ""},
-		{"date and time", "2024-11-30 0830 1235", ""},
-		{"CPF with wrong digits", "529.982.247-26, 529.982.247-15, 52998224724", ""},
-		{"CPF of equal digits", "111.111.111-11", ""},
-		{"CPF in a longer number", "152998224725, 1.529.982.247-25, 529982247-25-1", ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			want := tt.want
-			if want == "" {
-				want = tt.text
-			}
-			assert.Equal(t, want, redact(tt.text))
-			assert.Equal(t, want, redact(want), "again")
-		})
-	}
-}
-
-func FuzzRecipe_redactTwice(f *testing.F) {
-	for _, s := range []string{
-		`{"token": "a\"b", 'api_key': \"x\"}`, "Authorization: Bearer abc", "sk-aaaaaaaaaaaaaaaaaaaaaaaa",
-		"a@b.cd@e.fg", "2 4111 1111 1111 1111 12", "529.982.247-25", "password=[REDACTED]x token=token=1",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		once := redact(s)
-		assert.Equal(t, once, redact(once))
-	})
-}
-
 func TestRecipe_trimHistory(t *testing.T) {
 	t.Parallel()
 	call := func(content string, ids ...string) hooks.Message {
@@ -338,19 +252,6 @@ func TestRecipe_cacheKeepsOnlyAnswers(t *testing.T) {
 	}
 	assert.Equal(t, 2, asked)
 	assert.Empty(t, cache.answers, "what a guard withholds isn't kept")
-}
-
-func TestRecipe_redactArguments(t *testing.T) {
-	t.Parallel()
-	for raw, want := range map[string]string{
-		`{"n":1}`:                     `{"n":1}`,
-		`{"to":"ana@example.com"}`:    `{"to":"[EMAIL]"}`,
-		`{"card":4111111111111111}`:   `{"all":"[REDACTED]"}`,
-		`{"token":"abc","page":"p2"}`: `{"token":"[REDACTED]","page":"p2"}`,
-		"":                            "",
-	} {
-		assert.Equal(t, want, redactArguments(raw))
-	}
 }
 
 // A sub-agent spends from the budget of the run that it works for, and other

@@ -107,11 +107,17 @@ func (r *recorder) failed(ruled ruling) {
 	if r == nil {
 		return
 	}
-	if a := ruled.abort; a != nil {
+	switch a := ruled.abort; {
+	case a != nil:
 		r.event.AbortReason, r.event.AbortSource = a.Reason, a.Source
 		r.event.Outcome = OutcomeAborted
 		r.close(OutcomeAborted, a.Err)
-	} else {
+	case ruled.waits != nil:
+		if r.event.Outcome != OutcomeAborted {
+			r.event.Outcome = OutcomeSuspended
+		}
+		r.close(OutcomeSuspended, ruled.waits.Err)
+	default:
 		r.close(OutcomeFailed, ruled.err)
 	}
 	r.payload.changed() // what it changed before it failed isn't the next hook's doing
@@ -121,6 +127,18 @@ func (r *recorder) failed(ruled ruling) {
 func (r *recorder) refused(a *HookAborted) {
 	if r != nil {
 		r.event.AbortReason, r.event.AbortSource, r.event.Outcome = a.Reason, a.Source, OutcomeAborted
+	}
+}
+
+// settled records that a dispatch ends with err, whatever its hooks returned.
+func (r *recorder) settled(err error) {
+	switch err := err.(type) {
+	case *HookAborted:
+		r.refused(err)
+	case *Suspended:
+		if r != nil {
+			r.event.Outcome = OutcomeSuspended
+		}
 	}
 }
 
@@ -184,8 +202,11 @@ type tracker struct {
 }
 
 // open freezes the payload of c. Where c has none, nothing is modified.
-func (t *tracker) open(p *point, c any) {
-	t.side, t.point, t.c = p.side, p.name, c
+func (t *tracker) open(p *point, c any) { t.openSide(p.side, p, c) }
+
+// openSide is open for what stands on one side of the operation.
+func (t *tracker) openSide(at side, p *point, c any) {
+	t.side, t.point, t.c = at, p.name, c
 	if t.known = t.read(&t.first.snapshot); t.known {
 		t.first.freeze()
 	}

@@ -67,9 +67,11 @@ func (e *presence) hooksAt(p *point, present bool) {
 	case present && !e.at[p]:
 		e.at[p] = true
 		p.scoped.Add(1)
+		p.count(1)
 	case !present && e.at[p]:
 		delete(e.at, p)
 		p.scoped.Add(-1)
+		p.count(-1)
 	}
 }
 
@@ -88,6 +90,7 @@ func (e *presence) leave() {
 	defer e.mu.Unlock()
 	for p := range e.at {
 		p.scoped.Add(-1)
+		p.count(-1)
 	}
 	observed.Add(-e.observers)
 	e.at, e.observers = nil, 0
@@ -98,21 +101,12 @@ type Kind string
 
 // The kinds of functions that a registry holds.
 const (
-	KindHook  Kind = "hook"  // changes; see [On]
-	KindGuard Kind = "guard" // decides; see [Guard]
-	KindWatch Kind = "watch" // looks; see [Watch]
+	KindHook   Kind = "hook"   // changes; see [On]
+	KindGuard  Kind = "guard"  // decides; see [Guard]
+	KindAround Kind = "around" // wraps; see [Around]
+	KindWatch  Kind = "watch"  // looks; see [Watch]
+	KindFilter Kind = "filter" // filters a stream; see [OnStream]
 )
-
-// rank orders kinds as a dispatch runs them.
-func (k Kind) rank() int {
-	switch k {
-	case KindWatch:
-		return 2
-	case KindGuard:
-		return 1
-	}
-	return 0
-}
 
 // Registration is the handle of one registered hook. It keeps neither the hook
 // function nor, once the hook is removed, the registry. Its methods are safe
@@ -228,10 +222,30 @@ type hook struct {
 	tools      *toolFilter
 	hasAgents  bool
 	failClosed bool
+	guard      bool // decides: a guard, and a filter that is one
 	once       bool
 	stopRun    bool
+	afterShown bool        // a stream needn't wait for it
+	maxHold    int         // of a filter
 	used       atomic.Bool // a once hook has had its run
 }
+
+// rank orders hooks as a dispatch runs them.
+func (h *hook) rank() int {
+	switch {
+	case h.reg.kind == KindWatch:
+		return rankWatch
+	case h.guard:
+		return rankGuard
+	}
+	return rankHook
+}
+
+const (
+	rankHook = iota
+	rankGuard
+	rankWatch
+)
 
 // String describes the hook as a listing shows it.
 func (h *hook) String() string {
@@ -249,11 +263,18 @@ func (h *hook) String() string {
 	if h.reg.timeout != 0 {
 		fmt.Fprintf(&b, " timeout=%v", h.reg.timeout)
 	}
-	switch {
-	case h.reg.kind != KindHook:
+	if h.reg.kind != KindHook {
 		b.WriteString(" " + string(h.reg.kind))
+	}
+	switch {
+	case h.reg.kind == KindGuard:
+	case h.guard:
+		b.WriteString(" guard")
 	case h.failClosed:
 		b.WriteString(" fail-closed")
+	}
+	if h.afterShown {
+		b.WriteString(" after-shown")
 	}
 	if h.once {
 		b.WriteString(" once")
@@ -385,7 +406,13 @@ func (r *Registry) chain(p *point) *chain {
 // setChain makes ch the chain of r at p. The caller holds mu.
 func (r *Registry) setChain(p *point, ch *chain) {
 	if r == &std {
-		p.std.Store(ch)
+		if had := p.std.Swap(ch) != nil; had != (ch != nil) {
+			if had {
+				p.count(-1)
+			} else {
+				p.count(1)
+			}
+		}
 		return
 	}
 	old := r.chains.Load()

@@ -148,3 +148,52 @@ func TestWithOnce_letsItsFunctionGo(t *testing.T) {
 	}
 	assert.Len(t, gone, 2)
 }
+
+// What is registered around a body counts for its pre points, so that a loop
+// doesn't pass it by, and is counted off again.
+func TestPresence_goesBackWithAroundHooks(t *testing.T) {
+	seam := DefineSeam[counted]("internal.wrapped")
+	pass := func(ctx context.Context, _ *counted, next func(context.Context) error) error { return next(ctx) }
+	scoped := &seam.Pre.p.scoped
+	for what, use := range map[string]func(){
+		"Remove": func() {
+			r := NewRegistry()
+			reg := Around(seam.Body, pass, In(r))
+			assert.EqualValues(t, 1, scoped.Load())
+			assert.True(t, reg.Remove())
+			runtime.KeepAlive(r)
+		},
+		"Clear, in the default registry": func() {
+			Around(seam.Body, pass)
+			Around(seam.Body, pass)
+			assert.EqualValues(t, 1, scoped.Load())
+			assert.Equal(t, 2, Clear(seam.Body))
+		},
+		"ClearAll": func() {
+			r := NewRegistry()
+			Around(seam.Body, pass, In(r))
+			On(seam.Pre, noHook, In(r))
+			assert.EqualValues(t, 2, scoped.Load())
+			assert.Equal(t, 2, r.ClearAll())
+			runtime.KeepAlive(r)
+		},
+		"used up": func() {
+			r := NewRegistry()
+			Around(seam.Body, pass, In(r), WithOnce())
+			require.NoError(t, seam.Run(WithScope(t.Context(), r), &counted{}, noHook))
+			runtime.KeepAlive(r)
+		},
+		"a registry that is dropped": func() {
+			Around(seam.Body, pass, In(NewRegistry()))
+			for i := 0; i < 1000 && scoped.Load() > 0; i++ {
+				runtime.GC()
+				runtime.Gosched()
+			}
+		},
+	} {
+		require.Zero(t, scoped.Load(), what)
+		use()
+		require.Zero(t, scoped.Load(), what)
+		require.Zero(t, seam.Body.p.scoped.Load(), what)
+	}
+}

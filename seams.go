@@ -1,13 +1,24 @@
 package hooks
 
-// What all seams keep. A seam is the passage of an operation through its pre
-// point, its body and its post point:
+// What all seams keep. A seam is the passage of an operation through its pre point,
+// its body and its post point:
 //
-//	open     the ctx, who calls, how deep hooks are nested
-//	fire     a point: copies, hooks and guards, then settle, then watches
-//	settle   what a point's outcome means for the context, applied once
-//	runBody  the body, and the end on every way out of it
-//	close    the use of the context is over
+//	open      the ctx, who calls, how deep hooks are nested
+//	fire      the pre point (seams_fire.go):
+//	            hooks and guards, and what they asked (ask.go)
+//	            settle: what that means for the context, applied once
+//	            watches
+//	runBody   the body (seams_body.go):
+//	            runWrapped: inside its around hooks, if it has any (around_run.go), where
+//	            the guards are asked again about another input (around_guards.go)
+//	            runOnce: each run of it, with what it streams (stream_passage.go)
+//	end       what the body returned, noted in the context; then
+//	fire      the post point: hooks and guards, settle, and in front of the watches
+//	            release: a stream that waited is shown (stream_release.go)
+//	close     the use of the context is over, and desks are told so
+//
+// What an operation of each kind makes of a verdict and of an error is in
+// seams_loop.go and seams_tool.go.
 //
 // A pre point that passes is followed by its post point exactly once, whatever
 // the body does. Where the body failed, an abort of the post hooks is ignored and
@@ -20,7 +31,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 
 	"github.com/loophooks/hooks/internal/errtree"
 )
@@ -31,6 +41,7 @@ type seam struct {
 	kind   seamKind
 	stage  side            // before or after the body
 	post   *point          // of Run
+	body   *point          // of Run: where its around hooks are, nil if it can have none
 	ctx    context.Context // what the body gets
 	frame  *frame          // the innermost frame of ctx
 	outer  *nest           // the hooks that the seam was opened in
@@ -41,12 +52,30 @@ type seam struct {
 	named  bool            // began is set
 
 	err   error // what the body returned, unmarked
-	pass  bool  // it was marked by PassThrough
+	pass  bool  // it holds a Suspended
 	run   bool  // of a tool call: the pre point lets the body run
 	fatal error // of a tool call: ends the seam with this error instead of a result
 
+	flow     *point      // what the body may stream at, nil for nothing
+	link     *streamLink // of the context; see stream_passage.go
+	around   *streamLink // what it was, of a passage under way around this one
+	streamed *streamed   // what the body has streamed, nil for nothing
+
+	call    *ToolCall    // of a tool call: itself
 	blocked *HookAborted // of a tool call: why it was blocked, in front of the post point
+	wrapped *wrapped     // what around hooks made of the body, nil without any
 }
+
+// wrapped is what around hooks made of a body.
+type wrapped struct {
+	runs    int          // how often it ran
+	refused *HookAborted // by one of them, or by a guard that was asked again
+	panics  *PanicError  // of the body, and to go on
+	err     error        // of its last run, where it was refused
+}
+
+// ran says that the body ran inside of around hooks.
+func (w *wrapped) ran() bool { return w != nil && w.runs > 0 }
 
 // seamKind says whose rules settle applies.
 type seamKind uint8
@@ -58,6 +87,21 @@ const (
 	modelSeam
 	toolSeam
 )
+
+// bodyPoint returns where the around hooks of the seam are, nil for nowhere.
+func (s *seam) bodyPoint() *point {
+	switch s.kind {
+	case toolSeam:
+		return ToolBody.p
+	case modelSeam:
+		return ModelBody.p
+	case stepSeam:
+		return StepBody.p
+	case executionSeam:
+		return ExecutionBody.p
+	}
+	return s.body
+}
 
 // open begins a seam on a context with the Caller and the Values given, nil if
 // it has none. It fails inside a nest that is too deep and when ctx is done: no
@@ -100,7 +144,16 @@ func (s *seam) close() {
 	if s.values != nil {
 		s.values.endUse()
 	}
+	if s.around != nil {
+		*s.link, s.around = *s.around, nil
+	}
+	if s.inner == nil {
+		return
+	}
 	s.inner.end()
+	if asked := s.inner.asked.Load(); asked != nil {
+		asked.done(s.ctx) // behind all else, since it is foreign code
+	}
 }
 
 // carry makes the ctx of the body carry c. It costs nothing where c says
@@ -116,169 +169,6 @@ func (s *seam) carry(c *Caller) {
 	}
 	s.frame = withCaller(s.ctx, s.frame, *c)
 	s.ctx, s.stale = s.frame, true
-}
-
-// fire dispatches p, before or after the body, and settles what came of it. A
-// nest that has grown too deep fails here even if the hook that found out kept
-// it to itself. A hook that ends the goroutine is settled as well.
-func fire[C any](s *seam, stage side, p Point[C], c *C) error {
-	s.stage = stage
-	if p.p.unused() || !p.p.enabled(s.frame) {
-		return s.settle(p.p, c, nil)
-	}
-	return fireHooks(s, p.p, c)
-}
-
-func fireHooks[C any](s *seam, p *point, c *C) (err error) {
-	ctx := s.hookCtx()
-	if p.readied {
-		detach(c, s.stage)
-	}
-	if s.values != nil {
-		s.values.level.Add(1)
-	}
-	if std := p.std.Load(); std != nil && p.scoped.Load() == 0 && observed.Load() == 0 && std.prepared(p.compile).state.Load() >= named {
-		if done, err := fireStd(ctx, s, p, std, c); done {
-			return err
-		}
-	}
-	var r round
-	if !r.open(ctx, &s.inner.frame, p) { // what there was is gone again
-		return s.fired(p, c, nil)
-	}
-	r.began, r.inSeam = s.began, s.named
-	var room recorder
-	rec := r.recorder(&room)
-	outcome, decided, returned := ErrGoexit, false, false
-	defer func() {
-		switch {
-		case returned:
-			return
-		case !decided: // a hook ends the goroutine, and nobody is left to return anything to
-			_ = s.fired(p, c, ErrGoexit)
-			closeRound(&r, rec, c, ErrGoexit)
-		case outcome == nil && s.stage == before: // an onlooker does, and no body will run
-			_ = s.settle(p, c, ErrGoexit)
-		}
-		s.exited(p, c)
-	}()
-	outcome = decide(&r, rec, c)
-	decided = true
-	if fault := s.inner.fault(p.name); fault != nil {
-		outcome = fault
-	}
-	err = s.fired(p, c, outcome)
-	if r.attended {
-		closeRound(&r, rec, c, outcome)
-	}
-	returned = true
-	return err
-}
-
-// fireStd is fireHooks for the default registry alone, where at most tool names
-// are filtered by and nobody looks. Of a call that has had several names it isn't
-// done.
-func fireStd[C any](ctx context.Context, s *seam, p *point, std *chain, c *C) (done bool, err error) {
-	returned := false
-	defer func() {
-		if !returned {
-			_ = s.fired(p, c, ErrGoexit) // there is nobody left to return it to
-			s.exited(p, c)
-		}
-	}()
-	if std.direct() {
-		done, err = true, runAll(ctx, p, std.hooks, std.all.([]Func[C]), prepare(p, c), c)
-	} else if t, ok := any(c).(*ToolCall); ok && t.Name == s.began.tool {
-		done, err = runNamed(ctx, p, std, t, c)
-	}
-	returned = true
-	if !done {
-		return false, nil
-	}
-	return true, s.fired(p, c, err)
-}
-
-// exited ends a seam whose hook ended the goroutine at p, when that is settled:
-// an execution that was started has an end, and every use of a context is over.
-func (s *seam) exited(p *point, c any) {
-	switch {
-	case s.kind == executionSeam && p == Input.p:
-		_ = end(s, c.(*Execution), ErrGoexit)
-	case s.kind == executionSeam && p == Output.p:
-		s.err = ErrGoexit
-		_ = s.fireEnd(c.(*Execution))
-		s.close()
-	default:
-		s.close()
-	}
-}
-
-// fired settles what came of a point that had hooks.
-func (s *seam) fired(p *point, c any, err error) error {
-	if s.values != nil {
-		s.values.level.Add(-1)
-	}
-	if fault := s.inner.fault(p.name); fault != nil {
-		err = fault
-	}
-	return s.settle(p, c, err)
-}
-
-// detach gives hooks copies of what is the framework's.
-func detach(c any, at side) {
-	switch c := c.(type) {
-	case *ToolCall: // needs no dynamic look-up
-		c.detach(at)
-	case detacher:
-		c.detach(at)
-	}
-}
-
-// hookCtx returns the ctx for the hooks of the seam. Post points get a live one,
-// since the audit of a cancelled run has to be written too.
-func (s *seam) hookCtx() context.Context {
-	ctx, detached := s.ctx, false
-	if s.stage == after && ctx.Err() != nil {
-		ctx, detached = context.WithoutCancel(ctx), true
-	}
-	if s.inner == nil || s.stale || detached {
-		in := newNest(ctx, s.frame, s.outer)
-		if s.inner != nil {
-			in.root = s.inner.root
-			s.inner.end()
-		}
-		s.inner, s.stale = in, detached
-	}
-	return &s.inner.frame
-}
-
-// settle applies what came of a point to the context, and returns what the seam
-// goes on with.
-func (s *seam) settle(p *point, c any, err error) error {
-	switch s.kind {
-	case toolSeam:
-		if s.stage == before {
-			return s.settlePreTool(c.(*ToolCall), err)
-		}
-		return s.settlePostTool(c.(*ToolCall), err)
-	case modelSeam:
-		s.settleModel(c.(*ModelCall), err)
-	case stepSeam:
-		s.settleStep(c.(*Step), err)
-	case executionSeam:
-		s.settleExecution(c.(*Execution), err)
-	case ownSeam:
-		if own, ok := c.(answerer); ok && s.stage == before {
-			own.recallAnswer()
-		}
-		if err != nil && s.err == nil {
-			tellError(s.ctx, p, c, err)
-		}
-	}
-	if s.stage == before || s.err == nil {
-		return err
-	}
-	return s.verdict(err)
 }
 
 // end fires what follows the body, which returned err, and returns what the seam
@@ -320,125 +210,6 @@ func (s *seam) verdict(post error) error {
 	return s.err
 }
 
-// PassThrough marks an error that a body returns as control flow of the
-// framework, such as an interrupt, and not a failure: the seam returns err as
-// it is, sets the context's Err to it, fills in no result and ignores aborts of
-// the post hooks. It marks err for the innermost seam only: a body that hands it
-// on to the seam around marks it again. A nil err gives nil.
-func PassThrough(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &passThrough{err}
-}
-
-type passThrough struct{ error }
-
-func (p *passThrough) Unwrap() error { return p.error }
-
-// returned notes what the body returned.
-func (s *seam) returned(err error) {
-	s.err = err
-	if p, ok := err.(*passThrough); ok {
-		s.pass, s.err = true, p.error
-	}
-}
-
-// runBody runs body and then end, exactly once on every way out. A panic goes
-// on with the value it had, unless the seam keeps it, and so does an exit of the
-// goroutine. It is raised again before the frame that recovered it is left, so
-// that a crash shows where it came from.
-func runBody[C any](s *seam, c *C, body Func[C], keepPanic bool) (err error) {
-	if s.values != nil {
-		s.values.running++
-	}
-	left := false
-	defer func() {
-		if left {
-			return
-		}
-		if s.values != nil {
-			s.values.running--
-		}
-		value := recover()
-		if value == nil && unwindingHere() == exiting {
-			_ = end(s, c, ErrGoexit) // there is nobody left to return it to
-			return
-		}
-		err = end(s, c, newPanicError(value))
-		if !keepPanic {
-			panic(value)
-		}
-	}()
-	err = body(s.ctx, c)
-	left = true
-	if s.values != nil {
-		s.values.running--
-	}
-	return end(s, c, err)
-}
-
-// ender makes the end function of a Begin form: it runs end once, and returns
-// the same error however often it is called. A call while end runs, by a post
-// hook or another goroutine, returns the error that it was given: waiting could
-// deadlock.
-func ender[C any](s *seam, c *C) func(error) error {
-	var begun atomic.Bool
-	var result atomic.Pointer[error]
-	return func(err error) error {
-		if !begun.CompareAndSwap(false, true) {
-			if r := result.Load(); r != nil {
-				return *r
-			}
-			return err
-		}
-		err = end(s, c, err)
-		result.Store(&err)
-		return err
-	}
-}
-
-// End ends what a Begin form has begun, where the body may panic. Defer it
-// directly, with the end function and the address of the error that the body
-// leaves:
-//
-//	func call(ctx context.Context, t *hooks.ToolCall) (err error) {
-//		ctx, end, err := hooks.BeginTool(ctx, t)
-//		if err != nil {
-//			return err
-//		}
-//		defer hooks.End(end, &err)
-//		if t.ShouldRun() {
-//			t.Result, err = run(ctx, t.Input)
-//		}
-//		return err
-//	}
-//
-// After a panic the end function gets a [*PanicError], and the panic goes on
-// with the value it had; where the goroutine is exiting it gets [ErrGoexit].
-// Otherwise it gets *err. What it returns is stored in *err.
-func End(end func(error) error, err *error) {
-	value := recover()
-	why := returning
-	if value == nil {
-		why = unwindingHere()
-	}
-	var failure error
-	switch {
-	case value != nil || why == panicking:
-		failure = newPanicError(value)
-		defer panic(value)
-	case why == exiting:
-		failure = ErrGoexit
-	case err != nil:
-		failure = *err
-	}
-	result := end(failure)
-	if err != nil {
-		*err = result
-	}
-}
-
 func noBody(p *point) error {
 	return fmt.Errorf("hooks: %s: the body is nil; there is nothing to run", p.name)
 }
@@ -456,6 +227,10 @@ func noEnd(err error) func(error) error { return func(error) error { return err 
 // fires. Neither does it run where C has Answered() bool and that is true, and
 // where C embeds a [ToolCall] whose arguments could not be read: that error is
 // then the body's.
+//
+// Between the points of a [Seam] around hooks may run the body more than once, so
+// that it reads c each time. If C has none of the methods of this package's
+// contexts, the seam can't take out what a run left.
 func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) error {
 	switch {
 	case pre.p == nil || post.p == nil:
@@ -477,6 +252,10 @@ func Run[C any](ctx context.Context, pre, post Point[C], c *C, body Func[C]) err
 		own.forgetAnswer()
 	}
 	s := seam{post: post.p}
+	if wrapped := pre.p.body; wrapped != nil && wrapped.post == post.p {
+		s.body = wrapped
+		s.mayStream(pre.p.flow, linkOf(c), values)
+	}
 	if err := s.open(ctx, caller, values); err != nil {
 		s.close()
 		return err

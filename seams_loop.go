@@ -14,19 +14,27 @@ func BeginModel(ctx context.Context, m *ModelCall) (context.Context, func(error)
 	if err := s.beginModel(ctx, m); err != nil {
 		return nonNil(ctx), noEnd(err), err
 	}
-	return s.ctx, ender(s, m), nil
+	if m.answered {
+		return s.ctx, ender(s, m), nil
+	}
+	return begun(ctx, s, m)
 }
 
-// RunModel runs a model call: [PreModelCall], body, [PostModelCall]. A blocked
-// call returns the [*HookAborted] and fires no post point; an answered one
-// skips the body. The body sends m.Messages with the tools of m.Tools and sets
-// m.Response, m.ToolCalls, m.RawResponse and m.Usage; a failure is returned
+// RunModel runs a model call: [PreModelCall], body with the around hooks of
+// [ModelBody], [PostModelCall]. A blocked call returns the [*HookAborted], one that
+// waits the [*Suspended], and neither fires a post point; an answered one skips the
+// body. The body sends m.Messages with the tools of m.Tools to m.Model and sets
+// m.Response, m.ToolCalls, m.RawResponse and m.Usage. It may run more than once, and
+// reads them each time; a loop that can't switch models returns
+// [errors.ErrUnsupported] where m.Model isn't what it set. A failure is returned
 // unchanged after the post hooks. Hooks get copies of the slices in m, so that
 // the framework's own arrays are never written. A response that a post hook
 // refuses is taken out of m; RawResponse and Usage stay for the record.
 //
-// Post hooks see the joined text of a streamed answer: a loop that must not
-// show unredacted text has to hold the stream back until RunModel returns.
+// A body that streams shows what it gets by [OpenStream], which keeps from the
+// screen what filters and the guards of the post point haven't let through. Post
+// hooks see the joined text.
+//
 // When ctx is done on entry no point fires and ctx.Err() is returned; when it
 // is done after the pre hooks, the body doesn't run and the post point fires.
 //
@@ -51,6 +59,7 @@ func (s *seam) beginModel(ctx context.Context, m *ModelCall) error {
 		return errNoContext(PreModelCall.p)
 	}
 	m.reset()
+	s.mayStream(ModelStream.p, &m.stream, &m.Values)
 	if err := s.open(ctx, &m.Caller, &m.Values); err != nil {
 		m.Err = err
 		s.close()
@@ -71,7 +80,13 @@ func (s *seam) beginModel(ctx context.Context, m *ModelCall) error {
 }
 
 func (s *seam) endModel(m *ModelCall) error {
-	m.keep()
+	if s.streamVerdict() != nil {
+		m.clearResponse()
+	}
+	if !s.wrapped.ran() || !m.ResponseEdited() { // by an around hook
+		m.keep()
+	}
+	m.body.vetoed = s.wrapped != nil && s.wrapped.refused != nil
 	m.Err = s.err // and not that of a passage in the body
 	body := m.body
 	err := fire(s, after, PostModelCall, m)
@@ -86,7 +101,7 @@ func (s *seam) settleModel(m *ModelCall, err error) {
 	}
 	switch {
 	case s.stage == after:
-		if err != nil {
+		if err != nil && findSuspended(err) == nil { // what waits stands
 			m.veto()
 			if s.err == nil {
 				m.Err = err
@@ -113,15 +128,17 @@ func BeginStep(ctx context.Context, st *Step) (context.Context, func(error) erro
 	if err := s.beginStep(ctx, st); err != nil {
 		return nonNil(ctx), noEnd(err), err
 	}
-	return s.ctx, ender(s, st), nil
+	return begun(ctx, s, st)
 }
 
-// RunStep runs a task, a flow method or a turn: [PreStep], body, [PostStep]. A
-// blocked step returns the [*HookAborted] and fires no post point. The body sets
+// RunStep runs a task, a flow method or a turn: [PreStep], body with the around
+// hooks of [StepBody], [PostStep]. A blocked step returns the [*HookAborted], one that
+// waits the [*Suspended], and neither fires a post point. The body sets
 // st.Output, which the post hooks may replace; a failure is returned unchanged
 // after them. An output that a post hook refuses is taken out of st. Under the
-// body, ctx carries the step's Caller. What becomes of a ctx that is
-// done is told at [RunModel].
+// body, ctx carries the step's Caller. Around hooks may run the body more than
+// once, so that it reads st.Input each time. What becomes of a ctx that is done is
+// told at [RunModel].
 func RunStep(ctx context.Context, st *Step, body func(context.Context, *Step) error) error {
 	if body == nil {
 		return noBody(PreStep.p)
@@ -165,7 +182,7 @@ func (s *seam) settleStep(st *Step, err error) {
 	switch {
 	case s.stage == before:
 		st.Output, st.Err = nil, err
-	case err != nil:
+	case err != nil && findSuspended(err) == nil: // what waits stands
 		st.Output = nil
 		if s.err == nil {
 			st.Err = err
@@ -183,15 +200,16 @@ func BeginExecution(ctx context.Context, x *Execution) (context.Context, func(er
 	if err := s.beginExecution(ctx, x); err != nil {
 		return nonNil(ctx), noEnd(err), err
 	}
-	return s.ctx, ender(s, x), nil
+	return begun(ctx, s, x)
 }
 
-// RunExecution runs an execution: [ExecutionStart], [Input], body, [Output],
-// [ExecutionEnd]. If ExecutionStart aborts, nothing was opened and there is no
+// RunExecution runs an execution: [ExecutionStart], [Input], body with the around
+// hooks of [ExecutionBody], [Output], [ExecutionEnd]. If ExecutionStart aborts, nothing was opened and there is no
 // end. After that ExecutionEnd fires exactly once on every way out, with
 // StatusFailed and Err unless all went well; then an abort by it is returned
 // and doesn't fire it again. The final value is x.Output, nil after a failure.
-// Nested and concurrent executions pair their start and end by call.
+// Nested and concurrent executions pair their start and end by call. Around hooks
+// may run the body more than once, so that it reads x.Inputs each time.
 //
 // Under the body, ctx carries the execution: its Caller, and what [RunVar]s keep
 // for it. Every execution has a RunID. It is x.RunID if that is set; else the one
@@ -205,9 +223,10 @@ func BeginExecution(ctx context.Context, x *Execution) (context.Context, func(er
 // place. What was filled in is taken back when x is used again.
 //
 // When ctx is done on entry no point fires and ctx.Err() is returned; when it
-// is done before the body, the body doesn't run and ExecutionEnd fires. A body
-// that returns [PassThrough] leaves the status at StatusRunning: it was
-// interrupted and has not failed.
+// is done before the body, the body doesn't run and ExecutionEnd fires. A run
+// whose body or hooks return a [*Suspended] ends with StatusSuspended: it waits
+// and has not failed. A loop that goes on with it sets x.Resumed, and gives it
+// the RunID that it had.
 func RunExecution(ctx context.Context, x *Execution, body func(context.Context, *Execution) error) error {
 	if body == nil {
 		return noBody(ExecutionStart.p)
@@ -269,7 +288,7 @@ func (s *seam) endExecution(x *Execution) error {
 	s.ownRun(x)
 	if s.err == nil {
 		x.Status, x.Err = StatusRunning, nil // whatever a passage in the body left
-		s.err = s.fireRun(after, Output, x)
+		s.returned(s.fireRun(after, Output, x))
 	}
 	err := s.fireEnd(x)
 	x.letGoInputs()
@@ -280,7 +299,7 @@ func (s *seam) endExecution(x *Execution) error {
 func (s *seam) fireEnd(x *Execution) error {
 	switch {
 	case s.pass:
-		x.Err = s.err
+		x.Status, x.Err = StatusSuspended, s.err
 	case s.err != nil:
 		x.fail(s.err)
 	default:
@@ -288,7 +307,7 @@ func (s *seam) fireEnd(x *Execution) error {
 	}
 	status := x.Status
 	err := s.fireRun(after, ExecutionEnd, x)
-	if !s.pass && x.Status != status && (err == nil || s.err != nil) { // a passage inside a hook left it so
+	if x.Status != status && (err == nil || s.err != nil) { // a passage inside a hook left it so
 		x.Status, x.Err = status, s.err
 	}
 	return err
@@ -298,9 +317,11 @@ func (s *seam) settleExecution(x *Execution, err error) {
 	switch {
 	case s.stage == before && err == nil:
 		x.Status, x.Output, x.Err = StatusRunning, nil, nil
+	case findSuspended(err) != nil:
+		x.Status, x.Err = StatusSuspended, err
 	case s.stage == before, s.err == nil && err != nil:
 		x.fail(err)
-	case err != nil && !s.pass:
+	case err != nil:
 		x.Output = nil
 	}
 }

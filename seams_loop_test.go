@@ -547,17 +547,19 @@ func TestRunExecution_endsOnceConcurrentSafe(t *testing.T) {
 	})
 }
 
-// An interrupt ends the execution once, with its status as it was.
-func TestRunExecution_interruptedHasNotFailed(t *testing.T) {
+// An interrupt ends the execution once, and it is suspended.
+func TestRunExecution_interruptedIsSuspended(t *testing.T) {
 	t.Parallel()
 	seamEachExecution(t, func(t *testing.T, ctx context.Context, r *hooks.Registry, run seamRunExec) {
 		interrupt := errors.New("ask the user")
 		var log []string
 		seamNoteExec(r, &log)
 		x := &hooks.Execution{}
-		assert.Same(t, interrupt, run(ctx, x, func(context.Context, *hooks.Execution) error { return hooks.PassThrough(interrupt) }))
-		assert.Equal(t, []string{"execution_start running", "input running", "execution_end running"}, log)
-		assert.Same(t, interrupt, x.Err)
+		err := run(ctx, x, func(context.Context, *hooks.Execution) error { return hooks.PassThrough(interrupt) })
+		assert.Same(t, interrupt, suspended(t, err).Err)
+		assert.Equal(t, []string{"execution_start running", "input running", "execution_end suspended"}, log)
+		assert.Same(t, err, x.Err)
+		assert.Equal(t, hooks.StatusSuspended, x.Status)
 	})
 }
 

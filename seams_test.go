@@ -205,25 +205,28 @@ func TestSeam_abortKeepsIdentityWhenNested(t *testing.T) {
 	}
 }
 
-func TestPassThrough_comesOutAsTheSameError(t *testing.T) {
+// An interrupt is found in what comes out, in the context too, and no abort takes
+// its place.
+func TestPassThrough_comesOutAsSuspended(t *testing.T) {
 	t.Parallel()
 	interrupt := errors.New("ask the user")
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
 		fired := 0
 		d.onPost(r, func(_ context.Context, c seamContext) error {
 			fired++
-			assert.Same(t, interrupt, c.failure())
+			assert.Same(t, interrupt, suspended(t, c.failure()).Err)
 			return &hooks.HookAborted{Reason: "no", StopRun: true}
 		})
 		c := d.fresh()
 		err := d.run(ctx, c, func(context.Context, seamContext) error { return hooks.PassThrough(interrupt) })
-		assert.Same(t, interrupt, err)
-		assert.Same(t, interrupt, c.failure())
+		assert.Same(t, interrupt, suspended(t, err).Err)
+		assert.Same(t, err, c.failure())
 		assert.Equal(t, 1, fired)
 		if call, ok := c.native().(*hooks.ToolCall); ok {
 			assert.Empty(t, call.Result)
 			assert.Nil(t, call.Blocked)
 			assert.True(t, call.Ran())
+			assert.Same(t, interrupt, call.Suspended().Err)
 		}
 	})
 }
@@ -233,28 +236,45 @@ func TestPassThrough_withoutHooks(t *testing.T) {
 	seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, _ *hooks.Registry, d seamDriver) {
 		interrupt := errors.New("ask the user")
 		err := d.run(ctx, d.fresh(), func(context.Context, seamContext) error { return hooks.PassThrough(interrupt) })
-		assert.Same(t, interrupt, err)
+		assert.Same(t, interrupt, suspended(t, err).Err)
 	})
 	assert.NoError(t, hooks.PassThrough(nil))
 }
 
-// Each seam that an interrupt is to leave has to be told.
-func TestPassThrough_marksForOneSeamOnly(t *testing.T) {
+// What waits in a sub-agent makes all around it wait, without being renewed and
+// whatever it is wrapped in.
+func TestPassThrough_passesEverySeam(t *testing.T) {
 	t.Parallel()
 	interrupt := errors.New("ask the user")
-	for name, mark := range map[string]func(error) error{"marked once": func(err error) error { return err }, "marked again": hooks.PassThrough} {
-		call := &hooks.ToolCall{Name: "delegate"}
-		err := hooks.RunTool(t.Context(), call, func(ctx context.Context, _ *hooks.ToolCall) error {
-			return mark(hooks.RunStep(ctx, &hooks.Step{}, func(context.Context, *hooks.Step) error { return hooks.PassThrough(interrupt) }))
+	for name, hand := range map[string]func(error) error{
+		"as it is": func(err error) error { return err },
+		"renewed":  hooks.PassThrough,
+		"wrapped":  func(err error) error { return fmt.Errorf("sub-agent: %w", err) },
+		"joined":   func(err error) error { return errors.Join(errors.New("also"), err) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seamEach(t, seamDrivers(), func(t *testing.T, ctx context.Context, r *hooks.Registry, d seamDriver) {
+				posts := 0
+				d.onPost(r, func(context.Context, seamContext) error { posts++; return nil })
+				call := &hooks.ToolCall{Name: "delegate"}
+				step := &hooks.Step{}
+				c := d.fresh()
+				err := d.run(ctx, c, func(ctx context.Context, _ seamContext) error {
+					return hand(hooks.RunTool(ctx, call, func(ctx context.Context, _ *hooks.ToolCall) error {
+						return hand(hooks.RunStep(ctx, step, func(context.Context, *hooks.Step) error {
+							return hand(hooks.PassThrough(interrupt))
+						}))
+					}))
+				})
+				for _, err := range []error{err, c.failure(), call.Err, step.Err} {
+					assert.NotNil(t, suspended(t, err))
+					assert.ErrorIs(t, err, interrupt)
+				}
+				assert.Empty(t, call.Result)
+				assert.NotZero(t, posts)
+			})
 		})
-		assert.Same(t, interrupt, call.Err, name)
-		if name == "marked again" {
-			assert.Same(t, interrupt, err)
-			assert.Empty(t, call.Result)
-		} else {
-			assert.NoError(t, err)
-			assert.Equal(t, "ask the user", call.Result)
-		}
 	}
 }
 
@@ -966,8 +986,11 @@ func TestSeam_survivesHostileGuardAfterFailure(t *testing.T) {
 						return d.run(ctx, d.fresh(), func(context.Context, seamContext) error { return err })
 					})
 					assert.Nil(t, exit.value, what)
-					if !d.tool || what == "interrupt" {
-						assert.Same(t, failure, exit.err, what)
+					switch {
+					case what == "interrupt":
+						assert.Same(t, failure, suspended(t, exit.err).Err)
+					case !d.tool:
+						assert.Same(t, failure, exit.err)
 					}
 				}
 				assert.Equal(t, 2, posts)
@@ -1015,7 +1038,6 @@ func TestSeam_failingHooksLetBodyRun(t *testing.T) {
 		"panic":       func(context.Context, seamContext) error { panic("bug") },
 		"panic nil":   func(context.Context, seamContext) error { panic(nil) },
 		"hostile":     func(context.Context, seamContext) error { return &seamTrap{unwrap: true, is: true, text: true} },
-		"marked":      func(context.Context, seamContext) error { return hooks.PassThrough(errors.New("bug")) },
 		"its own ctx": func(context.Context, seamContext) error { return context.Canceled },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,13 +2,15 @@ package hooks
 
 // The seams of tool calls. They turn refusals and failures into results, so
 // that the run goes on and the model reads why. Only an abort with StopRun, a
-// done ctx, a PassThrough and ErrTooDeep come out of them as errors.
+// done ctx, a Suspended and ErrTooDeep come out of them as errors.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/loophooks/hooks/internal/arguments"
@@ -25,22 +27,31 @@ const (
 // BeginTool fires [PreToolCall]. If t.ShouldRun, run the tool under the ctx
 // returned; in any case give its error, or nil, to end, which fires
 // [PostToolCall] once and returns what [RunTool] would. Where the tool may panic,
-// defer [End]. BeginTool returns an error only where no point fires: for a nil t,
-// a ctx that is done, and [ErrTooDeep]; end returns it too.
+// defer [End]. BeginTool returns an error where there is nothing to end: for a nil t,
+// a ctx that is done, [ErrTooDeep], a call that waits ([Suspended]) and a fail-closed
+// around hook, which it has no body for; end returns it too.
 func BeginTool(ctx context.Context, t *ToolCall) (context.Context, func(error) error, error) {
 	s := &seam{kind: toolSeam}
 	if err := s.beginTool(ctx, t); err != nil {
 		return nonNil(ctx), noEnd(err), err
 	}
-	return s.ctx, ender(s, t), nil
+	if !s.run {
+		return s.ctx, ender(s, t), nil
+	}
+	return begun(ctx, s, t)
 }
 
-// RunTool runs a tool call: [PreToolCall], body, [PostToolCall]. Afterwards
+// RunTool runs a tool call: [PreToolCall], body with the around hooks of
+// [ToolBody], [PostToolCall]. Afterwards
 // t.Result (or t.Parts) is what the model reads, and t.IsError says whether to
-// mark it as an error.
+// mark it as an error. Around hooks may run the body more than once, on another
+// input each time: it reads t.Name and t.Input anew.
 //
 //   - A blocked call doesn't run. t.Blocked is set, and the result tells the
 //     model that and why. The post hooks still run on it.
+//   - A call whose pre hooks say that it waits doesn't run and has no post point.
+//     It has no result either, t.Err is the [*Suspended] that RunTool returns, and
+//     the call is run again later.
 //   - An abort by a post hook withholds the result in the same way; RawResult
 //     and Err stay for the record, never for the model.
 //   - An answered call doesn't run either; the post hooks run on the answer.
@@ -48,16 +59,18 @@ func BeginTool(ctx context.Context, t *ToolCall) (context.Context, func(error) e
 //     the body set one. A panic becomes a [*PanicError] in t.Err. The post hooks
 //     run, and may set t.Err to nil, and the result to something better, to
 //     recover the call.
+//   - An abort by a filter of what the body streams ([OpenStream]) withholds the
+//     result, too, and so it is t.Err as well.
 //   - A body that returns [ErrNoTool] says that there is no such tool, and the
 //     call counts as not run.
 //
 // RunTool returns nil in all these cases and the run goes on. It returns an
-// abort with StopRun, of a hook or in the tool's own error; an error marked by
-// [PassThrough]; [ErrTooDeep]; and ctx.Err() when ctx was done on entry (no
+// abort with StopRun, of a hook or in the tool's own error; a [Suspended] of a hook
+// or in the tool's own error, and sets t.Err to it; [ErrTooDeep]; and ctx.Err() when ctx was done on entry (no
 // point fires) or after the pre hooks (the post point fires): then the tool
 // was not run. A call that the pre hooks had blocked or answered by then has its
-// result, and RunTool returns nil. What a tool returned stays on the call, whatever happens
-// afterwards.
+// result, and RunTool returns nil. A call that a pre hook suspends has no result and
+// no post point. What a tool returned stays on the call, whatever happens afterwards.
 func RunTool(ctx context.Context, t *ToolCall, body func(context.Context, *ToolCall) error) error {
 	if body == nil {
 		return noBody(PreToolCall.p)
@@ -82,6 +95,8 @@ func (s *seam) beginTool(ctx context.Context, t *ToolCall) error {
 		return errNoContext(PreToolCall.p)
 	}
 	t.reset()
+	s.call = t
+	s.mayStream(ToolStream.p, &t.stream, &t.Values)
 	s.began, s.named = identity{t.Name, t.AgentRole}, true
 	if err := s.open(ctx, &t.Caller, &t.Values); err != nil {
 		t.notRun(err)
@@ -101,7 +116,12 @@ func (s *seam) beginTool(ctx context.Context, t *ToolCall) error {
 func (s *seam) settlePreTool(t *ToolCall, err error) error {
 	s.run, t.run = false, false // what a passage inside a hook allowed is not this one's
 	t.recallAnswer()
-	if err != nil && (err == ErrGoexit || errtree.Has(err, ErrTooDeep)) {
+	switch {
+	case err == nil:
+	case findSuspended(err) != nil:
+		t.waits(err)
+		return err
+	case err == ErrGoexit, errtree.Has(err, ErrTooDeep):
 		t.notRun(err)
 		return err
 	}
@@ -131,24 +151,50 @@ func (s *seam) stop(t *ToolCall, why error) {
 }
 
 func (s *seam) endTool(t *ToolCall) error {
-	if s.run {
-		t.ran = true
+	edited := s.wrapped.ran() && t.ResultEdited() // by an around hook
+	switch {
+	case s.wrapped != nil && s.wrapped.refused != nil:
+		s.refuseWrapped(t)
+	case s.run:
+		var panicked *PanicError
+		if t.ran = true; s.wrapped != nil {
+			t.ran, panicked = s.wrapped.runs > 0, s.wrapped.panics
+			if !t.ran {
+				t.Blocked = nil // of a passage in an around hook, and not of one in the body
+			}
+		}
 		if s.pass {
 			t.Err, s.fatal = s.err, s.err
 		} else if s.err != nil {
-			s.fatal = t.failed(s.ctx, s.err)
+			s.fatal = t.failed(s.ctx, s.err, panicked)
+		}
+		if s.streamed != nil {
+			s.withholdStreamed(t)
 		}
 	}
 	t.run = false
-	t.keep()
+	if !edited {
+		t.keep()
+	}
 	s.blocked = t.Blocked
-	if PostToolCall.p.unused() {
+	if PostToolCall.p.unused() && s.streamed == nil {
 		return s.settlePostTool(t, nil)
 	}
 	body, ran := t.body, t.ran
 	err := fire(s, after, PostToolCall, t)
 	t.ran, t.body = ran, body // whatever a passage inside a hook left
 	return err
+}
+
+// withholdStreamed keeps the result of a tool from the model whose stream a filter has
+// ended.
+func (s *seam) withholdStreamed(t *ToolCall) {
+	switch of := s.streamed; {
+	case of.refused != nil:
+		s.fatal = t.block(of.refused, withheldText)
+	case of.waits != nil:
+		t.Result, t.Parts = "", nil
+	}
 }
 
 // settlePostTool withholds a result that was refused, and returns what the seam
@@ -161,8 +207,15 @@ func (s *seam) settlePostTool(t *ToolCall, post error) error {
 	if post == ErrGoexit { // nobody has checked the result
 		post = &HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit}
 	}
+	if findSuspended(post) != nil { // the value stands
+		return cmp.Or(s.fatal, post)
+	}
 	deep := post != nil && errtree.Has(post, ErrTooDeep)
-	if post == nil || s.pass && !deep {
+	switch {
+	case post == nil:
+		return s.fatal
+	case s.pass && !deep: // what waits isn't refused, but what it left is
+		t.Result, t.Parts = "", nil
 		return s.fatal
 	}
 	stop := t.block(post, withheldText)
@@ -173,6 +226,20 @@ func (s *seam) settlePostTool(t *ToolCall, post error) error {
 		return errors.Join(s.fatal, post)
 	}
 	return s.fatal
+}
+
+// refuseWrapped blocks a call that was refused inside its around hooks before it
+// ran, and withholds the result of one that has run.
+func (s *seam) refuseWrapped(t *ToolCall) {
+	t.Blocked, t.Err = nil, nil
+	text := blockedText
+	if t.ran = s.wrapped.runs > 0; t.ran {
+		text = withheldText
+		t.Err = s.wrapped.err
+	} else {
+		t.clearResult()
+	}
+	s.fatal = t.block(s.wrapped.refused, text)
 }
 
 // block makes t a refused call and returns the abort if it stops the run. A
@@ -197,15 +264,20 @@ func (t *ToolCall) block(err error, text string) (stop error) {
 	return nil
 }
 
-// failed notes the tool's own error and returns it if it stops the run.
-func (t *ToolCall) failed(ctx context.Context, err error) (stop error) {
+// failed notes the tool's own error and returns it if it stops the run. panicked is
+// set where around hooks were told of a panic, which they may have wrapped.
+func (t *ToolCall) failed(ctx context.Context, err error, panicked *PanicError) (stop error) {
 	t.Err = err
-	t.ran = !errtree.Has(err, ErrNoTool)
-	if panicked, ok := err.(*PanicError); ok {
+	noTool := errtree.Has(err, ErrNoTool)
+	t.ran = t.ran && !noTool
+	if panicked == nil {
+		panicked, _ = err.(*PanicError)
+	}
+	if panicked != nil {
 		logError(ctx, "hooks: a tool panicked", panicked, slog.String("tool", t.Name))
 	}
 	if t.Result == "" && len(t.Parts) == 0 {
-		t.Result = t.failureText(err)
+		t.Result = t.failureText(err, noTool)
 	}
 	if abort := findAbort(err); abort != nil && abort.StopRun {
 		return err
@@ -214,14 +286,14 @@ func (t *ToolCall) failed(ctx context.Context, err error) (stop error) {
 }
 
 // failureText returns what the model reads of a failed call.
-func (t *ToolCall) failureText(err error) (text string) {
+func (t *ToolCall) failureText(err error, noTool bool) (text string) {
 	_, panicked := errtree.Find[*PanicError](err)
 	switch abort := findAbort(err); {
 	case panicked:
 		return fmt.Sprintf("Tool %s panicked", t.Name)
 	case err == ErrGoexit:
 		return fmt.Sprintf("Tool %s ended its goroutine", t.Name)
-	case !t.ran:
+	case noTool:
 		return fmt.Sprintf("There is no tool %s.", t.Name)
 	case abort != nil: // of a sub-agent: who refused it is not for the model, nor what the error says of that
 		text = abort.PublicText()
@@ -232,6 +304,20 @@ func (t *ToolCall) failureText(err error) (text string) {
 		text = fmt.Sprintf("Tool %s failed", t.Name)
 	}
 	return text
+}
+
+// waits leaves a call that hasn't passed its pre point.
+func (t *ToolCall) waits(err error) {
+	t.clearResult()
+	t.answered, t.Blocked, t.Err = false, nil, err
+}
+
+// fillHole gives a result to a call that waits, in a run that was stopped because
+// of err and will not go on with it. Err stays.
+func (t *ToolCall) fillHole(err error) {
+	if t.Result == "" && len(t.Parts) == 0 {
+		t.Result = "Tool was not run: " + notRunReason(err)
+	}
 }
 
 // notRun gives a result to a call whose tool isn't run because of err: a
@@ -275,6 +361,14 @@ func notRunReason(err error) string {
 // them. Running ones finish; cancel ctx to stop them.
 // RunTools returns that first error, [ErrGoexit] for a hook or a body that ended
 // its goroutine. A nil or repeated call is an error before anything runs.
+//
+// A call that waits, in its hooks or in its body, stops nothing: the others end,
+// and RunTools returns one [*Suspended] with the questions of all. (Where another
+// call stops the run it returns that, and a call that waits has a result which says
+// so.) The loop then
+// saves the history with the results that are there, and goes on by RunTools with
+// the calls whose Suspended method isn't nil, under their IDs and without asking
+// the model again.
 func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(context.Context, *ToolCall) error) error {
 	if body == nil {
 		return noBody(PreToolCall.p)
@@ -290,20 +384,38 @@ func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(conte
 		seen[t] = i
 	}
 	var stop firstError
+	waits := make([]error, len(calls))
 	var group errgroup.Group
 	if limit > 0 {
 		group.SetLimit(limit)
 	}
-	for _, t := range calls {
+	for i, t := range calls {
 		decided := make(chan struct{})
 		group.Go(func() error {
-			stop.set(runOrdered(ctx, t, &stop, decided, body))
+			err := runOrdered(ctx, t, &stop, decided, body)
+			if findSuspended(err) != nil && !errtree.Has(err, ErrTooDeep) {
+				waits[i] = err
+			} else {
+				stop.set(err)
+			}
 			return nil
 		})
 		<-decided
 	}
-	_ = group.Wait() // each call's error is in stop
-	return stop.get()
+	_ = group.Wait() // each call's error is in stop or in waits
+	if err := stop.get(); err != nil {
+		for i, t := range calls {
+			if waits[i] != nil {
+				t.fillHole(err)
+			}
+		}
+		return err
+	}
+	waits = slices.DeleteFunc(waits, func(err error) bool { return err == nil })
+	if len(waits) == 0 {
+		return nil
+	}
+	return joinSuspended(waits)
 }
 
 // runOrdered is RunTool for one of several calls. It closes decided when the

@@ -1083,7 +1083,6 @@ func TestRunTools_startsNothingAfterStop(t *testing.T) {
 		"StopRun":                 {&hooks.HookAborted{Reason: "over budget", Source: "accounting", StopRun: true}, "Tool was not run: over budget"},
 		"StopRun with a message":  {&hooks.HookAborted{Reason: "over budget", Message: "Wait for the owner.", StopRun: true}, "Tool was not run: Wait for the owner."},
 		"StopRun without reasons": {&hooks.HookAborted{Source: "accounting", StopRun: true, Err: errors.New("secret")}, "Tool was not run: the run was stopped"},
-		"an interrupt":            {hooks.PassThrough(errors.New("secret")), "Tool was not run: the run was stopped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -181,6 +181,9 @@ func SlogObserver(l *slog.Logger) func(context.Context, HookDispatchedEvent) {
 				attrs = append(attrs, a)
 			}
 		}
+		if ev.Chunks > 0 || ev.HeldMax > 0 {
+			attrs = append(attrs, slog.Int("chunks", ev.Chunks), slog.Int("bytes", ev.Bytes), slog.Int("held_max", ev.HeldMax))
+		}
 		if failures != nil {
 			attrs = append(attrs, slog.Group("failed", failures...))
 		}

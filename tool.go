@@ -39,14 +39,16 @@ type ToolCall struct {
 	input    ownMap
 	body     toolResult
 	shelf    shelf[toolAnswer]
+	stream   streamLink
 }
 
 // toolResult is a result as the body left it.
 type toolResult struct {
-	known  bool
-	fixed  bool // by a seam, for all dispatches in it
-	result string
-	parts  []Part
+	known    bool
+	fixed    bool // by a seam, for all dispatches in it
+	filtered bool // a stream of it was let through otherwise than the tool wrote it
+	result   string
+	parts    []Part
 }
 
 // ToolName returns Name. It is what [WithTools] looks at.
@@ -77,10 +79,10 @@ func (t *ToolCall) Ran() bool { return t.ran }
 func (t *ToolCall) IsError() bool { return t.Blocked != nil || t.Err != nil }
 
 // ResultEdited reports whether Result or Parts are no longer what the tool
-// returned. Then nothing structured that was made beside them, RawResult
+// returned, or are what filters made of a stream. Then nothing structured that was made beside them, RawResult
 // included, may reach the model.
 func (t *ToolCall) ResultEdited() bool {
-	return t.Blocked != nil ||
+	return t.Blocked != nil || t.body.filtered ||
 		t.body.known && (t.Result != t.body.result || !slices.EqualFunc(t.Parts, t.body.parts, samePart))
 }
 
@@ -183,6 +185,20 @@ func (t *ToolCall) argumentProblem(err error) error {
 	return fmt.Errorf("hooks: %w", err)
 }
 
+// Shown returns the text of [ChunkText] that the stream of the call has shown so
+// far, "" if it has none. After the post hooks, Result may be something else: what
+// they change is the history alone. After the seam it stays until the next use.
+func (t *ToolCall) Shown() string { return t.stream.shown() }
+
+func (t *ToolCall) streamLink() *streamLink { return &t.stream }
+
+func (t *ToolCall) keepStreamed(of *streamed) {
+	t.Result, t.Parts = of.put(t.Result, t.Parts)
+	t.body.filtered = of.altered()
+}
+
+func (t *ToolCall) tellText(l *leftText) { l.add(t.Result, t.Parts) }
+
 // RequestHumanInput asks a person and returns the trimmed answer. It fails
 // when ctx is done and at the end of input, which is never a yes: a hook that
 // asks for approval should be a guard or fail-closed, so that an unanswered
@@ -202,7 +218,7 @@ func (t *ToolCall) ready(at side) inputMap {
 // detach gives hooks a map and parts that aren't the framework's.
 func (t *ToolCall) detach(at side) {
 	t.input.detach(&t.Input, at)
-	if at == after {
+	if at != before {
 		t.Parts = slices.Clone(t.Parts)
 	}
 }
@@ -230,6 +246,17 @@ func (t *ToolCall) reset() {
 	t.body = toolResult{}
 }
 
+// clearRun takes out all that a run of the body left.
+func (t *ToolCall) clearRun() {
+	t.clearResult()
+	t.Blocked, t.Err, t.answered = nil, nil, false
+	t.body.filtered = false
+}
+
+func (t *ToolCall) clearValue() {
+	t.Result, t.Parts, t.answered = "", nil, false
+}
+
 func (t *ToolCall) clearResult() { t.Result, t.Parts, t.RawResult = "", nil, nil }
 
 // keep remembers the result as the body left it.
@@ -247,6 +274,7 @@ func (t *ToolCall) hookCopy() *ToolCall {
 		Result: t.Result, Parts: slices.Clone(t.Parts), RawResult: t.RawResult, Request: t.Request,
 		Blocked: t.Blocked, Err: t.Err,
 		answered: t.answered, run: t.run, ran: t.ran, argErr: t.argErr, body: t.body,
+		stream: streamLink{opened: t.stream.opened},
 	}
 	c.show(t.Values.copyOf())
 	return c

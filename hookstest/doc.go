@@ -16,14 +16,17 @@
 //
 // A [Recorder] tells which points fired and what the hooks did there. It
 // compares that with what the test wants, and prints the difference line by
-// line. A [Human] answers the questions of hooks by a script.
+// line. A [Human] answers the questions of hooks by a script; a [Desk] decides
+// those that [hooks.ToolCall.Ask] puts, at once or between two runs. [Run] gives
+// hooks the execution that a [hooks.RunVar] needs. [Splits] tries
+// the filter of a stream on every way in which a text can come in pieces.
 //
 // # Loops
 //
 // A hook protects nothing if there is a way around it: a second tool that runs
 // in the same turn without its points, a retry, a cached path, an error return
 // that forgets to tell of the end. [TestLoop] looks for those. It drives a
-// loop through some two hundred scenarios with a scripted model, and says in
+// loop through more than two hundred scenarios with a scripted model, and says in
 // words which rule the loop breaks, with all that happened in the scenario:
 //
 //	func TestHooks(t *testing.T) {
@@ -39,18 +42,55 @@
 // ctx that the loop is given. A loop that shows people something while it runs
 // hands that to Show.
 //
+// A loop that shows pieces while the model still answers says so with [Streams], and
+// asks the model by the Stream of its Setup:
+//
+//	var reply hookstest.Reply
+//	out := hooks.OpenStream(ctx, hooks.ModelStream, m, func(c hooks.Chunk) error {
+//		if c.Kind == hooks.ChunkText {
+//			s.Show(c.Text)
+//		}
+//		return nil
+//	})
+//	for c, err := range s.Stream(ctx, req) {
+//		if err == nil {
+//			reply.Add(c)
+//			err = out.Push(c)
+//		}
+//		if err != nil {
+//			return out.End(err)
+//		}
+//	}
+//	m.ToolCalls = reply.ToolCalls
+//	return out.End(nil)
+//
+// It is put through all scenarios in this way, and through those that are about
+// streams.
+//
 // The model may be called over a real wire. No values of a ctx get there, nor
 // errors as they were, so that less is checked: the kit sees that by itself
 // behind a server of net/http, and elsewhere it is told by [RemoteModel]. Tools
 // are called in the process, under the ctx of the run.
 //
+// A loop that can go on with a run that was suspended says how with [Resumes].
+// The state that it gives to the Save of its Setup is handed to a loop that is
+// built anew, as in another process:
+//
+//	hookstest.TestLoop(t,
+//		func(s hookstest.Setup) hookstest.Loop { return newAgent(s).Run },
+//		hookstest.Resumes(func(s hookstest.Setup) hookstest.Resume { return newAgent(s).Resume }))
+//
 // A loop passes if it is built on the seams of package hooks (RunExecution,
 // RunStep, RunModel, RunTool and their Begin forms) and uses what they leave in
 // the contexts. One that calls Dispatch itself has to keep the same rules. What
 // a loop can't do is declared: points that it lacks with [Without], and anything
-// else with [Skip] and a reason. What only some loops promise is tested where it
-// is declared: marks of errors ([MarksErrors]), and hooks that send a call to
-// another tool ([Renames]).
+// else with [Skip] and a reason. Around hooks need a body to wrap: a loop on the
+// Begin forms, or on Dispatch, skips "wrapped-tool" and "wrapped-model". A
+// question belongs to a passage of the tool seam: a loop that calls Dispatch at
+// the tool points skips "asked-call", too. What only some loops promise is tested
+// where it is declared: marks of errors ([MarksErrors]), hooks that send a call to
+// another tool ([Renames]), runs that are gone on with ([Resumes]), and pieces of a
+// reply that are shown ([Streams]).
 //
 // # What a loop owes
 //
@@ -80,7 +120,23 @@
 //     nothing of what it was.
 //   - tells the model of an abort its PublicText, and neither Source nor Err.
 //   - shows nothing that has yet to pass a guard at a post point.
-//   - lets an interrupt of a tool (hooks.PassThrough) come out of the run.
+//   - where it shows pieces, shows what comes out of [hooks.OpenStream] and nothing
+//     beside it, as it comes and also behind its body; keeps the Response of the call
+//     and not what it has read; reads no further when Push fails; and makes no other
+//     attempt at a reply of which something was shown.
+//   - where [hooks.Output] is [hooks.Guarded], shows no answer before that has passed.
+//   - has bodies that may run more than once, and that read their context each
+//     time: the Name and the Input of a tool call; the Messages, the Tools and the
+//     Model of a model call. One that can't switch models returns
+//     errors.ErrUnsupported where Model isn't what it set.
+//   - lets a *hooks.Suspended of a hook or a tool come out of the run, and asks the
+//     model nothing while a call waits. The other calls of the turn run; a loop that
+//     leaves them for later skips "waiting-call-among-others" and
+//     "waiting-tool-among-others".
+//   - where it goes on with such a run, does so in an execution with Resumed set and
+//     the RunID that the run had, with the messages and the results that were there,
+//     as hooks left them. It makes the calls that have no result again, under their
+//     ids and on the arguments that the model gave them, and no others.
 //   - gives each tool call a result before it goes on with a conversation of
 //     which a run was stopped or cancelled.
 //
@@ -89,12 +145,18 @@
 //   - A path that no scenario takes. A loop with several ways to run a tool, a
 //     retry, a cache, a stream or a mode of its own needs a TestLoop for each.
 //   - What is shown past the Show of the Setup.
+//   - What is shown of a stream beside text: reasoning, and the arguments of tool
+//     calls. Nor streams of tools. Behind a wire, whether the model stops with its
+//     stream, and whether pieces are shown before the last one is made.
 //   - Tools that a loop runs beside each other after one of them has stopped the
 //     run: those that have started may end.
 //   - Who calls: that AgentRole is set on the execution. A loop can do without,
 //     and then no hook can be limited to an agent.
-//   - The role of a message that a hook has changed, the Model, the Usage and the
-//     FinishReason of a model call.
+//   - The role of a message that a hook has changed, the Usage and the FinishReason
+//     of a model call.
+//   - That executions and steps can run again, which around hooks may have them do.
+//   - How a run goes on that a hook has suspended at another point than
+//     pre_tool_call, and how long a state can be kept.
 //   - What a tool's own decoder makes of its input, such as of a key in another
 //     case: a guard reads it with StringArg and its kin, which refuse that.
 //   - What a loop adds of its own or leaves out: a text of an earlier turn in place

@@ -57,6 +57,9 @@ func (a *agent) Run(ctx context.Context, prompt string) (string, error) {
 }
 
 func (a *agent) callModel(ctx context.Context, m *hooks.ModelCall) error {
+	if m.Model != "" { // a hook wants another model, and there is one alone
+		return errors.ErrUnsupported
+	}
 	reply, err := a.complete(ctx, m.Messages, m.Tools)
 	m.Response, m.ToolCalls = reply.Content, reply.ToolCalls
 	return err
@@ -91,6 +94,21 @@ func ExampleTestLoop() {
 		hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop {
 			return adapt(s).Run
 		}, hookstest.Without(hooks.PreStep, hooks.PostStep))
+	}
+}
+
+// resumableAgent builds a loop that saves its runs that wait, and goes on with them.
+func resumableAgent(s hookstest.Setup) *plain { return &plain{Setup: s, together: -1} }
+
+// Each loop is built from its Setup alone. What it knows of a run that waited is
+// in the state that it is handed.
+func ExampleResumes() {
+	_ = func(t *testing.T) { // func TestHooks
+		hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop {
+			return resumableAgent(s).run
+		}, hookstest.Resumes(func(s hookstest.Setup) hookstest.Resume {
+			return resumableAgent(s).resume
+		}))
 	}
 }
 

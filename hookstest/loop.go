@@ -6,6 +6,7 @@ package hookstest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +21,11 @@ type Setup struct {
 	// Model stands for the provider, and is to be called once a turn. It may be
 	// called from any goroutine.
 	Model func(ctx context.Context, req Request) (Reply, error)
+	// Stream is the same model for a loop with [Streams], which calls it in place
+	// of Model: it makes the reply in pieces, of which the last is a failure if it has
+	// one. A range over the pieces asks the model, and each further one asks it again.
+	// [Reply.Add] puts the pieces together.
+	Stream func(ctx context.Context, req Request) iter.Seq2[hooks.Chunk, error]
 	// Tools are all tools that the loop has.
 	Tools []Tool
 	// MaxTurns is how many model calls a run may make.
@@ -28,6 +34,11 @@ type Setup struct {
 	// the pieces of a stream, in order. A loop that shows nothing needn't call
 	// it. It may be called from any goroutine.
 	Show func(text string)
+	// Save is to be given what it takes to go on with a run that is suspended,
+	// before the run returns. The last state counts, so that a loop may also save
+	// it after each step. A loop without [Resumes] needn't call it. It may be called
+	// from any goroutine.
+	Save func(state []byte)
 }
 
 // Request is what the model is sent, as near to the wire as the adapter can
@@ -40,6 +51,9 @@ type Request struct {
 	Messages []hooks.Message
 	// Tools are the names offered.
 	Tools []string
+	// Model is the model that is asked: the Model of the model call. A loop that
+	// can't switch models needn't set it.
+	Model string
 }
 
 // Reply is what the model answers: a text, which ends the run, or tool calls,
@@ -60,6 +74,11 @@ type Tool struct {
 
 // Loop is a loop under test, ready to run a prompt. It returns the final text.
 type Loop func(ctx context.Context, prompt string) (string, error)
+
+// Resume is a loop under test, ready to go on with a run that was suspended, from
+// the state that the loop of that run gave to the Save of its [Setup]. It returns
+// the final text.
+type Resume func(ctx context.Context, state []byte) (string, error)
 
 // LoopOption tells [TestLoop] what it can't find out by itself.
 type LoopOption interface{ apply(*kit) }
@@ -95,6 +114,20 @@ func Without(points ...hooks.AnyPoint) LoopOption {
 // into the text of the Request's message and looks for it there.
 func MarksErrors(marked func(hooks.Message) bool) LoopOption {
 	return loopOption(func(k *kit) { k.marked = marked })
+}
+
+// Resumes says that a run can be suspended and gone on with, and how: newLoop
+// builds a fresh loop, as that of [TestLoop] does, which knows of the run what is
+// in the state alone. Without it nothing is resumed, and only what comes out of
+// a run that waits is tested. It panics if newLoop is nil.
+//
+// A framework that keeps the state of its runs in a store of its own saves what
+// the store holds, or has one store for all loops of the test and saves the key.
+func Resumes(newLoop func(Setup) Resume) LoopOption {
+	if newLoop == nil {
+		panic("hookstest: Resumes: newLoop is nil; give a function that builds the loop")
+	}
+	return loopOption(func(k *kit) { k.resumed = newLoop })
 }
 
 // Failure is a rule that a loop breaks.
@@ -192,6 +225,9 @@ type scenario struct {
 	of      []string         // scenarios of which it is a variant: left out with them
 	after   []string         // scenarios that tell of the same mistakes: not played once one of them has failed
 	renames bool             // a hook writes the Name of a call: for loops with Renames alone
+	resumes bool             // for loops with Resumes alone
+	streams bool             // for loops with Streams alone
+	early   bool             // the kit's own guards at post points let streams go on
 	play    func(*trial)
 }
 
@@ -202,7 +238,8 @@ func scenarios() []scenario {
 	for _, group := range [][]scenario{
 		basicScenarios, toolScenarios, argumentScenarios, placeScenarios(), treatmentScenarios(), renameScenarios,
 		editScenarios, emptyScenarios, messageScenarios, inputScenarios, oddScenarios, toldScenarios,
-		abortScenarios(), laterScenarios, shownScenarios, stopScenarios, runScenarios, cancelScenarios, interruptScenarios, historyScenarios, againScenarios,
+		abortScenarios(), laterScenarios, shownScenarios, stopScenarios, runScenarios, cancelScenarios, historyScenarios, againScenarios,
+		wrappedScenarios, interruptScenarios(), askedScenarios, resumedScenarios, streamedScenarios,
 	} {
 		all = append(all, group...)
 	}
@@ -220,6 +257,8 @@ type kit struct {
 	failed   map[string]bool                  // scenarios
 	hopeless bool                             // the first scenario came to nothing: no other is played
 	renames  bool                             // a hook may write the Name of a call, as declared
+	resumed  func(Setup) Resume               // nil if a run can't be resumed
+	streams  bool                             // the loop shows pieces, as declared
 	parallel atomic.Bool                      // the loop was seen to run the tools of a turn beside each other
 	turns    atomic.Bool                      // the loop was seen to say which turn it is in
 }
@@ -247,7 +286,7 @@ func (k *kit) covers(sc scenario) bool {
 		k.failed[sc.name] = true
 		return false
 	}
-	return (k.renames || !sc.renames) && !slices.ContainsFunc(sc.needs, func(p hooks.AnyPoint) bool { return !k.has(p) })
+	return (k.renames || !sc.renames) && (k.resumed != nil || !sc.resumes) && (k.streams || !sc.streams) && !slices.ContainsFunc(sc.needs, func(p hooks.AnyPoint) bool { return !k.has(p) })
 }
 
 // skipped returns the reason for which sc is left out, if it is.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/loophooks/hooks"
 )
@@ -21,7 +22,8 @@ var errScriptOver = errors.New("hookstest: the model was called more often than 
 // turn is one scripted reply of a model.
 type turn struct {
 	Reply
-	err    error
+	pieces []string // of the text, for a loop that streams; else its words
+	err    error    // after the text, in a stream
 	panics any
 	during func(context.Context) error // what the model does, instead of a reply
 }
@@ -37,6 +39,8 @@ type script struct {
 	// Guarded by the probe's mu.
 	requests []Request
 	calls    []*call // the pre point of each request, nil where there is none
+	pieces   int     // made by the model in a stream
+	before   string  // what was on the screen when the last piece was made
 }
 
 // model is the Model of a [Setup].
@@ -68,6 +72,11 @@ func (t *trial) modelStarts(ctx context.Context, s *script, req Request) (turn, 
 	n := len(s.requests)
 	t.note(event{line: "    " + s.name + " is called", starts: true})
 	k := t.bodyStarts(ctx, hooks.PreModelCall, s.name, "", "")
+	if k != nil {
+		if c := t.waiting(k.run); c != nil {
+			t.breaks(ruleAskedOn, fmt.Sprintf("no call of %s while %s waits", s.name, c), "it is called")
+		}
+	}
 	req.Messages, req.Tools = slices.Clone(req.Messages), slices.Clone(req.Tools)
 	s.requests, s.calls = append(s.requests, req), append(s.calls, k)
 	switch {
@@ -114,6 +123,9 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 		t.breaks(ruleCtx, what+" under the ctx of the run", "a ctx without its values and hooks")
 		return nil
 	}
+	if wrapped, ok := ctx.Value(wrapKey{}).(*atomic.Int32); ok {
+		wrapped.Add(1)
+	}
 	if !t.has(pre) {
 		return nil
 	}
@@ -128,7 +140,7 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 		case !k.passed && k.is(tool, key):
 			refused = k
 		case !k.runsTool(tool, key):
-			if k.waits(key) {
+			if k.toRun(key) || t.reruns && k.key == key {
 				misnamed = k
 			}
 		case k.posts > 0 && (!k.shared || k.runs > 0):
@@ -136,7 +148,7 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 		case k.answered:
 			t.breaks(ruleAnswered, what+" not run: a hook has answered", "it ran")
 			return nil
-		case k.runs == 0 || tool == "" && k.failed && !k.running:
+		case k.runs == 0 || (t.reruns || tool == "" && k.failed) && !k.running:
 			k.runs++
 			k.running = true
 			return k
@@ -145,6 +157,9 @@ func (t *trial) bodyStarts(ctx context.Context, pre hooks.AnyPoint, what, tool, 
 		}
 	}
 	switch {
+	case refused != nil && refused.held:
+		t.breaks(ruleWaits, what+" not run: a hook has suspended it", "it ran")
+		refused.waits = false
 	case refused != nil:
 		t.breaks(refusal, what+" not run: a hook has refused it", "it ran")
 	case done != nil && done.runs == 0 && !done.shared:

@@ -5,7 +5,6 @@ package hookstest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +25,9 @@ func (t *trial) settle() {
 	for _, k := range t.calls {
 		isRun := k.pre == hooks.ExecutionStart.Name()
 		switch {
-		case k.posts == 0 && k.pre == hooks.PreToolCall.Name(), k.posts == 0 && k.passed && !isRun:
+		case k.posts > 0 && k.held:
+			t.breaks(ruleNoPost, fmt.Sprintf("no %s for %s, which waits", k.post, k), "it fired")
+		case k.posts == 0 && k.pre == hooks.PreToolCall.Name() && !k.held, k.posts == 0 && k.passed && !isRun:
 			if t.has(k.post) {
 				t.breaks(rulePaired, fmt.Sprintf("%s for %s", k.post, k), "it did not fire")
 			}
@@ -48,10 +49,12 @@ func (t *trial) settle() {
 
 func (t *trial) checkStatus(k *call) {
 	got := fmt.Sprintf("status %q, error %v, output %v", k.status, k.err, k.output)
-	switch {
+	switch waits := isSuspended(k.err); {
 	case k.status == hooks.StatusCompleted && k.err == nil:
-	case t.waits != nil && k.status != hooks.StatusCompleted && (k.err == nil || errors.Is(k.err, t.waits)):
-	case k.status == hooks.StatusFailed && k.err != nil && k.output == nil:
+	case k.status == hooks.StatusSuspended && waits:
+	case k.status == hooks.StatusFailed && k.err != nil && !waits && k.output == nil:
+	case waits:
+		t.breaks(ruleStatus, "status suspended with the *hooks.Suspended in Err", got)
 	default:
 		t.breaks(ruleStatus, "status completed without an error, or failed with an error and without an output", got)
 	}
@@ -145,14 +148,15 @@ func (t *trial) checkResult(m hooks.Message, k *call, made []*call) {
 }
 
 // callOf returns the call that req led to, nil if none: the one with its id, or
-// the nth of its tool and key, counted from 0. The caller holds mu.
+// the nth of its tool and key, counted from 0. One that waited doesn't count,
+// since it is made again. The caller holds mu.
 func (t *trial) callOf(req hooks.ToolRequest, nth int) *call {
 	var input map[string]any
 	_ = json.Unmarshal([]byte(req.Arguments), &input) // a nil input has the key ""
 	key := keyOf(input)
 	var same, unread []*call // by name and key, and by name where the arguments could not be read
 	for _, k := range t.calls {
-		if k.pre != hooks.PreToolCall.Name() {
+		if k.pre != hooks.PreToolCall.Name() || k.waits {
 			continue
 		}
 		if k.id != "" && k.id == req.ID {

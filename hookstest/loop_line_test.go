@@ -30,7 +30,7 @@ func TestFailure_lineChild(t *testing.T) {
 	}
 	_, _, line, _ := runtime.Caller(0)
 	fmt.Printf("TestLoop is called in line %d\n", line+2)
-	hookstest.TestLoop(t, newLoop)
+	hookstest.TestLoop(t, newLoop, flawedOptions...)
 }
 
 func TestFailure_isAtLineThatCallsTestLoop(t *testing.T) {

@@ -33,7 +33,20 @@ type plain struct {
 	missing  bool // an unknown tool is ErrNoTool
 	onlyAsk  bool // a step is a question to the model, without the tools that it asks for
 	oneTask  bool // the whole run is one step, of kind task
+	leaves   bool // what is behind a call that waits is left for later
+	always   bool // each turn is saved, whether the run waits or not
 }
+
+// kept is what a plain loop saves of a run that waits.
+type kept struct {
+	RunID   string
+	History []hooks.Message
+	Turn    int
+	Calls   []hooks.ToolRequest // of a turn in which some wait
+	Results []*hooks.Message    // of Calls, nil for what waits
+}
+
+func isSuspended(err error) bool { return errors.As(err, new(*hooks.Suspended)) }
 
 var noExecution = hookstest.Without(hooks.ExecutionStart, hooks.Input, hooks.Output, hooks.ExecutionEnd)
 
@@ -46,9 +59,16 @@ func TestLoop_passesPlainLoops(t *testing.T) {
 		loop plain
 		opts []hookstest.LoopOption
 	}{
-		"as it is":                 {plain{}, []hookstest.LoopOption{marksErrors}},
-		"with numbers":             {plain{numbers: true}, []hookstest.LoopOption{marksErrors}},
-		"on BeginTool":             {plain{begins: true, numbers: true}, []hookstest.LoopOption{marksErrors}},
+		"as it is":     {plain{}, []hookstest.LoopOption{marksErrors}},
+		"with numbers": {plain{numbers: true}, []hookstest.LoopOption{marksErrors}},
+		"on BeginTool": {plain{begins: true, numbers: true}, []hookstest.LoopOption{
+			marksErrors, hookstest.Skip("wrapped-tool", "the Begin forms have no body to wrap"),
+		}},
+		"one question at a time": {plain{leaves: true, numbers: true}, []hookstest.LoopOption{
+			marksErrors,
+			hookstest.Skip("waiting-call-among-others", "what is behind it is left for later"),
+			hookstest.Skip("waiting-tool-among-others", "what is behind it is left for later"),
+		}},
 		"without executions":       {plain{quiet: true}, []hookstest.LoopOption{marksErrors, noExecution}},
 		"messages without ids":     {plain{bare: true}, []hookstest.LoopOption{marksErrors}},
 		"a model that is retried":  {plain{retries: true}, []hookstest.LoopOption{marksErrors}},
@@ -59,6 +79,7 @@ func TestLoop_passesPlainLoops(t *testing.T) {
 		"a group that is stopped":  {plain{cancels: true}, []hookstest.LoopOption{marksErrors}},
 		"results that are objects": {plain{objects: true}, []hookstest.LoopOption{objectErrors}},
 		"tools outside of steps":   {plain{onlyAsk: true, numbers: true}, []hookstest.LoopOption{marksErrors}},
+		"a state after each turn":  {plain{always: true}, []hookstest.LoopOption{marksErrors}},
 		"one step of kind task":    {plain{oneTask: true, missing: true}, []hookstest.LoopOption{marksErrors}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
@@ -67,29 +88,55 @@ func TestLoop_passesPlainLoops(t *testing.T) {
 				l := tc.loop
 				l.Setup = s
 				return l.run
-			}, tc.opts...)
+			}, append(tc.opts, hookstest.Resumes(func(s hookstest.Setup) hookstest.Resume {
+				l := tc.loop
+				l.Setup = s
+				return l.resume
+			}))...)
 		})
 	}
 }
 
 func (l *plain) run(ctx context.Context, prompt string) (string, error) {
 	if l.quiet {
-		return l.turns(ctx, prompt)
+		return l.turns(ctx, begin(prompt))
 	}
-	x := &hooks.Execution{Inputs: map[string]any{"prompt": prompt}}
-	err := hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+	return l.execute(ctx, &hooks.Execution{Inputs: map[string]any{"prompt": prompt}}, func(x *hooks.Execution) (kept, error) {
 		prompt, ok := x.Inputs["prompt"].(string)
 		if !ok {
-			return errors.New("the prompt is no text")
+			return kept{}, errors.New("the prompt is no text")
+		}
+		return begin(prompt), nil
+	})
+}
+
+func (l *plain) resume(ctx context.Context, state []byte) (string, error) {
+	var k kept
+	if err := json.Unmarshal(state, &k); err != nil {
+		return "", err
+	}
+	x := &hooks.Execution{Caller: hooks.Caller{RunID: k.RunID}, Resumed: true}
+	return l.execute(ctx, x, func(*hooks.Execution) (kept, error) { return k, nil })
+}
+
+func begin(prompt string) kept {
+	return kept{History: []hooks.Message{{Role: "system", Content: "you help"}, {Role: "user", Content: prompt}}}
+}
+
+func (l *plain) execute(ctx context.Context, x *hooks.Execution, from func(*hooks.Execution) (kept, error)) (string, error) {
+	err := hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+		k, err := from(x)
+		if err != nil {
+			return err
 		}
 		if !l.oneTask {
-			text, err := l.turns(ctx, prompt)
+			text, err := l.turns(ctx, k)
 			x.Output = text
 			return err
 		}
-		s := &hooks.Step{Kind: hooks.StepTask, Input: prompt}
-		err := hooks.RunStep(ctx, s, func(ctx context.Context, s *hooks.Step) error {
-			text, err := l.turns(ctx, prompt)
+		s := &hooks.Step{Kind: hooks.StepTask, Input: x.Inputs["prompt"]}
+		err = hooks.RunStep(ctx, s, func(ctx context.Context, s *hooks.Step) error {
+			text, err := l.turns(ctx, k)
 			s.Output = text
 			return err
 		})
@@ -109,55 +156,75 @@ func (l *plain) run(ctx context.Context, prompt string) (string, error) {
 	return text, nil
 }
 
-func (l *plain) turns(ctx context.Context, prompt string) (string, error) {
-	history := []hooks.Message{{Role: "system", Content: "you help"}, {Role: "user", Content: prompt}}
-	for n := range l.MaxTurns {
+func (l *plain) turns(ctx context.Context, k kept) (string, error) {
+	for ; k.Turn < l.MaxTurns; k.Turn++ {
 		s := &hooks.Step{Kind: hooks.StepTurn}
-		turn := &hooks.Turn{Number: n + 1, Messages: history}
+		turn := &hooks.Turn{Number: k.Turn + 1, Messages: k.History}
 		if l.numbers {
 			s.Input = turn
 		}
-		var calls []hooks.ToolRequest
 		body := func(ctx context.Context, s *hooks.Step) error {
-			reply, err := l.ask(ctx, n, history)
-			if err != nil {
-				return err
+			if k.Calls == nil {
+				reply, err := l.ask(ctx, k.Turn, k.History)
+				if err != nil {
+					return err
+				}
+				k.Calls, turn.Reply, s.Output = reply.ToolCalls, reply, reply.Content
+				if l.bare {
+					reply.ToolCalls = nil
+				}
+				k.History = append(k.History, reply)
 			}
-			calls, turn.Reply, s.Output = reply.ToolCalls, reply, reply.Content
-			if l.bare {
-				reply.ToolCalls = nil
-			}
-			history = append(history, reply)
-			if l.onlyAsk || len(calls) == 0 {
+			if l.onlyAsk || len(k.Calls) == 0 {
 				return nil
 			}
-			results, err := l.callAll(ctx, calls)
-			history = append(history, results...)
-			return err
+			return l.callAll(ctx, &k)
 		}
 		var err error
-		if l.oneTask {
+		switch {
+		case l.oneTask:
 			err = body(ctx, s)
-		} else {
+		case !l.onlyAsk || k.Calls == nil:
 			err = hooks.RunStep(ctx, s, body)
 		}
-		if err == nil && l.onlyAsk && len(calls) > 0 {
-			var results []hooks.Message
-			results, err = l.callAll(ctx, calls)
-			history = append(history, results...)
+		if err == nil && l.onlyAsk && len(k.Calls) > 0 {
+			err = l.callAll(ctx, &k)
+		}
+		if isSuspended(err) {
+			err = errors.Join(err, l.save(ctx, k))
 		}
 		if err != nil {
 			return "", err
 		}
-		if len(calls) == 0 {
+		if len(k.Calls) == 0 {
 			text, ok := s.Output.(string)
 			if !ok {
 				return "", errors.New("the output is no text")
 			}
 			return text, nil
 		}
+		for _, result := range k.Results {
+			k.History = append(k.History, *result)
+		}
+		k.Calls, k.Results = nil, nil
+		if l.always {
+			next := k
+			next.Turn++
+			if err := l.save(ctx, next); err != nil {
+				return "", err
+			}
+		}
 	}
 	return "", errors.New("no answer")
+}
+
+func (l *plain) save(ctx context.Context, k kept) error {
+	k.RunID = hooks.CallerFrom(ctx).RunID
+	state, err := json.Marshal(k)
+	if err == nil {
+		l.Save(state)
+	}
+	return err
 }
 
 func (l *plain) ask(ctx context.Context, n int, history []hooks.Message) (hooks.Message, error) {
@@ -169,6 +236,9 @@ func (l *plain) ask(ctx context.Context, n int, history []hooks.Message) (hooks.
 		m.Tools = append(m.Tools, tool.Name)
 	}
 	err := hooks.RunModel(ctx, m, func(ctx context.Context, m *hooks.ModelCall) error {
+		if m.Model != "" { // there is one model, and it has no name
+			return fmt.Errorf("the model %q: %w", m.Model, errors.ErrUnsupported)
+		}
 		req := hookstest.Request{Messages: m.Messages, Tools: m.Tools}
 		reply, err := l.Model(ctx, req)
 		if err != nil && l.retries && ctx.Err() == nil {
@@ -180,10 +250,18 @@ func (l *plain) ask(ctx context.Context, n int, history []hooks.Message) (hooks.
 	return hooks.Message{Role: "assistant", Content: m.Response, ToolCalls: m.ToolCalls}, err
 }
 
-func (l *plain) callAll(ctx context.Context, requests []hooks.ToolRequest) ([]hooks.Message, error) {
-	calls := make([]*hooks.ToolCall, len(requests))
+// callAll makes the calls that have no results, and keeps the results.
+func (l *plain) callAll(ctx context.Context, k *kept) error {
+	if k.Results == nil {
+		k.Results = make([]*hooks.Message, len(k.Calls))
+	}
+	var calls []*hooks.ToolCall
+	at := make(map[*hooks.ToolCall]int)
 	tools := make(map[*hooks.ToolCall]*hookstest.Tool)
-	for i, req := range requests {
+	for i, req := range k.Calls {
+		if k.Results[i] != nil {
+			continue
+		}
 		c := &hooks.ToolCall{Name: req.Name}
 		if !l.bare {
 			c.ID = req.ID
@@ -192,7 +270,7 @@ func (l *plain) callAll(ctx context.Context, requests []hooks.ToolRequest) ([]ho
 			c.Tool, tools[c] = tool, tool
 		}
 		_ = c.SetArguments(req.Arguments)
-		calls[i] = c
+		calls, at[c] = append(calls, c), i
 	}
 	body := func(ctx context.Context, c *hooks.ToolCall) (err error) {
 		tool := tools[c]
@@ -205,41 +283,55 @@ func (l *plain) callAll(ctx context.Context, requests []hooks.ToolRequest) ([]ho
 		c.Result, err = tool.Run(ctx, c.Input)
 		return err
 	}
-	err := l.runAll(ctx, calls, body)
-	var results []hooks.Message
-	for _, c := range calls {
-		if err == nil {
-			results = append(results, hooks.Message{Role: "tool", ToolCallID: c.ID, Content: l.text(c)})
+	ended, err := l.runAll(ctx, calls, body)
+	for _, c := range ended {
+		if c.Suspended() == nil {
+			k.Results[at[c]] = &hooks.Message{Role: "tool", ToolCallID: c.ID, Content: l.text(c)}
 		}
 	}
-	return results, err
+	return err
 }
 
-func (l *plain) runAll(ctx context.Context, calls []*hooks.ToolCall, body func(context.Context, *hooks.ToolCall) error) error {
+// runAll returns the calls that were made.
+func (l *plain) runAll(ctx context.Context, calls []*hooks.ToolCall, body func(context.Context, *hooks.ToolCall) error) ([]*hooks.ToolCall, error) {
 	switch {
 	case l.together != 0:
-		return hooks.RunTools(ctx, calls, l.together, body)
+		return calls, hooks.RunTools(ctx, calls, l.together, body)
 	case l.cancels:
+		waits := make([]error, len(calls))
 		group, ctx := errgroup.WithContext(ctx)
-		for _, c := range calls {
-			group.Go(func() error { return hooks.RunTool(ctx, c, body) })
+		for i, c := range calls {
+			group.Go(func() error {
+				err := hooks.RunTool(ctx, c, body)
+				if isSuspended(err) {
+					waits[i], err = err, nil
+				}
+				return err
+			})
 		}
-		return group.Wait()
+		if err := group.Wait(); err != nil {
+			return calls, err
+		}
+		return calls, errors.Join(waits...)
 	}
-	for _, c := range calls {
+	var waits []error
+	for i, c := range calls {
 		run := hooks.RunTool
 		if l.begins {
-			run = begin
+			run = beginTool
 		}
-		if err := run(ctx, c, body); err != nil {
-			return err
+		switch err := run(ctx, c, body); {
+		case isSuspended(err) && !l.leaves:
+			waits = append(waits, err)
+		case err != nil:
+			return calls[:i+1], err
 		}
 	}
-	return nil
+	return calls, errors.Join(waits...)
 }
 
-// begin is RunTool by its Begin form.
-func begin(ctx context.Context, c *hooks.ToolCall, body func(context.Context, *hooks.ToolCall) error) (err error) {
+// beginTool is RunTool by its Begin form.
+func beginTool(ctx context.Context, c *hooks.ToolCall, body func(context.Context, *hooks.ToolCall) error) (err error) {
 	ctx, end, err := hooks.BeginTool(ctx, c)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 type probe struct {
 	*kit
 	registry *hooks.Registry
+	early    bool // no stream waits for the guards of the probe
 
 	mu     sync.Mutex
 	events []event
@@ -57,6 +58,11 @@ type call struct {
 	failed    bool // the last body returned an error
 	late      bool // the run was cancelled before the post point could fire
 	posts     int
+	held      bool // a pre hook has suspended it
+	waits     bool // it has no result yet: it is held, or its tool is suspended
+
+	run     string // the RunID
+	resumed bool   // of an execution
 
 	// What execution_end was told.
 	ended  bool
@@ -85,7 +91,7 @@ func (c *call) String() string {
 
 // over says whether the call has ended or will not go on.
 func (c *call) over() bool {
-	return c.posts > 0 || !c.passed && c.pre != hooks.PreToolCall.Name()
+	return c.posts > 0 || c.held || !c.passed && c.pre != hooks.PreToolCall.Name()
 }
 
 // runsTool says whether the call may be the one for which this tool runs. What the
@@ -94,9 +100,9 @@ func (c *call) runsTool(tool, key string) bool {
 	return cmp.Or(c.named, c.tool) == tool && (c.key == key || c.key == "" || key == "")
 }
 
-// waits says whether the call is the one of a tool with this key, and its body
+// toRun says whether the call is the one of a tool with this key, and its body
 // has still to run.
-func (c *call) waits(key string) bool {
+func (c *call) toRun(key string) bool {
 	return c.tool != "" && key != "" && c.key == key && c.passed && !c.answered && c.runs == 0 && c.posts == 0
 }
 
@@ -108,10 +114,10 @@ type keeper interface {
 	Get(key any) (any, bool)
 }
 
-func newProbe(k *kit) *probe {
-	p := &probe{kit: k, registry: hooks.NewRegistry(), overlap: func() {}}
+func newProbe(k *kit, early bool) *probe {
+	p := &probe{kit: k, early: early, registry: hooks.NewRegistry(), overlap: func() {}}
 	first(p, hooks.ExecutionStart, func(c *hooks.Execution) {
-		p.opens(c, &call{pre: hooks.ExecutionStart.Name(), post: hooks.ExecutionEnd.Name()})
+		p.opens(c, &call{pre: hooks.ExecutionStart.Name(), post: hooks.ExecutionEnd.Name(), run: c.RunID, resumed: c.Resumed})
 	})
 	last(p, hooks.ExecutionStart, func(c *hooks.Execution, k *call) { k.passed = true })
 	first(p, hooks.Input, func(c *hooks.Execution) { p.within(c, hooks.Input) })
@@ -133,7 +139,7 @@ func newProbe(k *kit) *probe {
 		if c.Iterations != 0 {
 			p.turns.Store(true)
 		}
-		p.opens(c, &call{pre: hooks.PreModelCall.Name(), post: hooks.PostModelCall.Name()})
+		p.opens(c, &call{pre: hooks.PreModelCall.Name(), post: hooks.PostModelCall.Name(), run: c.RunID})
 	})
 	last(p, hooks.PreModelCall, func(c *hooks.ModelCall, k *call) { k.passed, k.answered = true, c.Answered() })
 	watchPost(p, hooks.PreModelCall, hooks.PostModelCall, nil, func(c *hooks.ModelCall, k *call) {
@@ -143,12 +149,13 @@ func newProbe(k *kit) *probe {
 	identify := func(c *hooks.ToolCall) (string, string) { return c.Name, keyOf(c.Input) }
 	first(p, hooks.PreToolCall, func(c *hooks.ToolCall) {
 		p.opens(c, &call{
-			pre: hooks.PreToolCall.Name(), post: hooks.PostToolCall.Name(), tool: c.Name, key: keyOf(c.Input), id: c.ID,
+			pre: hooks.PreToolCall.Name(), post: hooks.PostToolCall.Name(), tool: c.Name, key: keyOf(c.Input), id: c.ID, run: c.RunID,
 		})
 	})
 	last(p, hooks.PreToolCall, func(c *hooks.ToolCall, k *call) { k.passed, k.answered, k.named = true, c.Answered(), c.Name })
 	watchPost(p, hooks.PreToolCall, hooks.PostToolCall, identify, func(c *hooks.ToolCall, k *call) {
 		k.err, k.blocked, k.result, k.parts, k.isError = c.Err, c.Blocked != nil, c.Result, len(c.Parts) > 0, c.IsError()
+		k.waits = isSuspended(c.Err)
 	})
 	return p
 }
@@ -170,7 +177,7 @@ func first[C any](p *probe, at hooks.Point[C], see func(*C)) {
 
 // last registers a hook that runs after all others at its point, if none
 // aborted.
-func last[C any](p *probe, at hooks.Point[C], see func(*C, *call)) {
+func last[C any](p *probe, at hooks.Point[C], see func(*C, *call), opts ...hooks.Option) {
 	hooks.On(at, func(ctx context.Context, c *C) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -179,7 +186,7 @@ func last[C any](p *probe, at hooks.Point[C], see func(*C, *call)) {
 			see(c, k)
 		}
 		return nil
-	}, hooks.In(p.registry), hooks.WithName("hookstest"), hooks.AsGuard(), hooks.WithPriority(math.MinInt))
+	}, append(opts, hooks.In(p.registry), hooks.WithName("hookstest"), hooks.AsGuard(), hooks.WithPriority(math.MinInt))...)
 }
 
 // watchPost registers both kinds of hooks at a post point. Of a tool call,
@@ -193,10 +200,14 @@ func watchPost[C any](p *probe, pre, post hooks.Point[C], identify func(*C) (str
 		p.closes(ctx, any(c).(keeper), pre, post, tool, key)
 		return nil
 	}, hooks.In(p.registry), hooks.WithName("hookstest"), hooks.WithPriority(math.MaxInt))
+	var opts []hooks.Option
+	if p.early {
+		opts = append(opts, hooks.AfterShown())
+	}
 	last(p, post, func(c *C, k *call) {
 		k.settled = true
 		see(c, k)
-	})
+	}, opts...)
 }
 
 func callIn(c keeper) *call {
@@ -233,6 +244,9 @@ func (p *probe) opens(c keeper, k *call) {
 // opensTool compares a tool call with those before it. The caller holds mu.
 func (p *probe) opensTool(k *call) {
 	for _, other := range p.calls {
+		if other.waits {
+			continue
+		}
 		switch {
 		case other.pre != k.pre:
 		case other.tool == k.tool && other.key == k.key:
@@ -246,6 +260,22 @@ func (p *probe) opensTool(k *call) {
 			p.overlap()
 		}
 	}
+}
+
+// waiting returns a tool call of a run that waits and hasn't been made again, nil
+// if there is none. The caller holds mu.
+func (p *probe) waiting(run string) *call {
+	var again []*call
+	for _, k := range slices.Backward(p.calls) {
+		if k.pre != hooks.PreToolCall.Name() || k.run != run {
+			continue
+		}
+		if k.waits && !slices.ContainsFunc(again, func(later *call) bool { return later.is(k.tool, k.key) }) {
+			return k
+		}
+		again = append(again, k)
+	}
+	return nil
 }
 
 // inExecution says whether an execution is open, between its input and its

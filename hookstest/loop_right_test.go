@@ -34,10 +34,10 @@ var rightLoops = []struct {
 }{
 	{"tools beside each other", func(_ *testing.T, s hookstest.Setup) hookstest.Loop {
 		return (&flawed{Setup: s, parallel: true, steps: true}).run
-	}, []hookstest.LoopOption{marksErrors}},
+	}, flawedOptions},
 	{"no steps", func(_ *testing.T, s hookstest.Setup) hookstest.Loop {
 		return (&flawed{Setup: s}).run
-	}, []hookstest.LoopOption{marksErrors, noSteps}},
+	}, append(flawedOptions[:3:3], noSteps)},
 	{"results in the order in which the tools end", func(_ *testing.T, s hookstest.Setup) hookstest.Loop {
 		return (&chat{Setup: s, unordered: true}).run
 	}, []hookstest.LoopOption{noSteps}},
@@ -83,7 +83,7 @@ func TestLoop_passesWhatIsRightInAnotherWay(t *testing.T) {
 	for _, tc := range rightLoops {
 		t.Run(strings.ReplaceAll(tc.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop { return tc.loop(t, s) }, append(tc.opts, hookstest.Renames())...)
+			hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop { return tc.loop(t, s) }, append(tc.opts[:len(tc.opts):len(tc.opts)], hookstest.Renames())...)
 		})
 	}
 }
@@ -133,7 +133,7 @@ func (l *chat) run(ctx context.Context, prompt string) (string, error) {
 				m.Tools = append(m.Tools, tool.Name)
 			}
 			err := hooks.RunModel(ctx, m, func(ctx context.Context, m *hooks.ModelCall) error {
-				reply, err := l.Model(ctx, hookstest.Request{Messages: m.Messages, Tools: m.Tools})
+				reply, err := l.Model(ctx, hookstest.Request{Messages: m.Messages, Tools: m.Tools, Model: m.Model})
 				m.Response, m.ToolCalls = reply.Text, reply.ToolCalls
 				return err
 			})

@@ -1,14 +1,17 @@
 package hookstest_test
 
 // The wrong loops, each with the rule that it breaks. Every rule of the kit has
-// one here.
+// one here, or beside the careless loop.
 
-// wrongLoops has a flawed loop for each rule.
-var wrongLoops = []struct {
+// wrongLoop is a mistake, and what it breaks.
+type wrongLoop struct {
 	bug  bug
 	rule string
 	also []string // what the same mistake breaks elsewhere
-}{
+}
+
+// wrongLoops has a flawed loop for each rule.
+var wrongLoops = []wrongLoop{
 	{"bypasses the hooks for the second tool", "no tool and no model runs without its pre point", nil},
 	{"bypasses the hooks for tools", "no tool and no model runs without its pre point", nil},
 	{"calls the model without hooks", "no tool and no model runs without its pre point", nil},
@@ -31,8 +34,8 @@ var wrongLoops = []struct {
 	{"fires the post point of the model twice", "a post point fires once for each pre point", nil},
 	{"fires a post point alone", "a post point fires only for a pre point that has fired", nil},
 	{"fires the post point before the tool", "a post point fires after what it follows has ended", nil},
-	{"fires a post point after an abort", "a model call, a step or an execution that its pre hooks abort has no post point", nil},
-	{"ends what was aborted at its start", "a model call, a step or an execution that its pre hooks abort has no post point", nil},
+	{"fires a post point after an abort", "what its pre hooks suspend has no post point, nor has a model call, a step or an execution that they abort", nil},
+	{"ends what was aborted at its start", "what its pre hooks suspend has no post point, nor has a model call, a step or an execution that they abort", nil},
 	{"fires the post point with another context", "one and the same context goes through a pre point and its post point", nil},
 	{"fires a step after the end", "steps, model calls and tool calls happen between the input and the output of an execution", nil},
 	{"fires input twice", "a run fires input once, after execution_start", nil},
@@ -162,7 +165,6 @@ var wrongLoops = []struct {
 	{"shows a response before its post hooks", "what people are shown has passed its post hooks", nil},
 	{"shows a result before its post hooks", "what people are shown has passed its post hooks", nil},
 	{"leaves holes in a stopped conversation", "in a conversation that goes on after a stop or a cancel, each tool call has a result", nil},
-	{"takes an interrupt for a failure", "what a tool passes through comes out of the run as it is, and the run has not completed", nil},
 	{"drops the error of a tool that returned a text", "post hooks are told of a failure in Err, and of a block in Blocked", nil},
 	{"marks no error that has a text", "a result is marked as an error where the call was blocked, withheld or failed, and nowhere else", nil},
 	{"marks recovered calls", "a result is marked as an error where the call was blocked, withheld or failed, and nowhere else", nil},
@@ -179,4 +181,14 @@ var wrongLoops = []struct {
 	{"answers a call that was blocked from a cache", "each tool call that the model asks for fires both tool points, however often it asks", nil},
 	{"collects the results of a turn by id", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
 	{"collects the results of a run by id", "each tool call of a turn has one result in the next request, told by its id or else by its place", nil},
+
+	{"takes an interrupt for a failure", "a *hooks.Suspended of a hook or a tool comes out of the run: errors.As finds it, and what it wraps", nil},
+	{"flattens what waits", "a *hooks.Suspended of a hook or a tool comes out of the run: errors.As finds it, and what it wraps", nil},
+	{"runs what waits", "a tool call that a hook suspends does not run", nil},
+	{"fires the post point of what waits", "what its pre hooks suspend has no post point, nor has a model call, a step or an execution that they abort", nil},
+	{"leaves the turn at a call that waits", "a tool call that waits does not keep the other calls of its turn from running", nil},
+	{"tells the model that a call waits", "the model is not asked while a tool call waits", nil},
+	{"asks a suspended model again", "after a hook has suspended a run, nothing of the run starts", nil},
+	{"ends what waits as failed", "execution_end is told how the run ended", nil},
+	{"keeps to itself that a run inside a tool waits", "a run waits where a run inside its tool does", nil},
 }

@@ -24,7 +24,7 @@ var marksErrors = hookstest.MarksErrors(func(m hooks.Message) bool { return stri
 
 func TestLoop_passesRightLoop(t *testing.T) {
 	t.Parallel()
-	hookstest.TestLoop(t, newFlawed(""), marksErrors, hookstest.Renames())
+	hookstest.TestLoop(t, newFlawed(""), append(flawedOptions[:3:3], hookstest.Renames())...)
 }
 
 // brokenRules returns each rule that is broken once, in order.
@@ -43,7 +43,7 @@ func TestRules_eachHasWrongLoop(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, 0)
 	require.NoError(t, err)
 	broken := make(map[string]bool)
-	for _, w := range wrongLoops {
+	for _, w := range slices.Concat(wrongLoops, wrongBodies, wrongStreams) {
 		broken[w.rule] = true
 	}
 	rules := 0
@@ -64,7 +64,7 @@ func TestCheckLoop_namesBrokenRule(t *testing.T) {
 	for _, tc := range wrongLoops {
 		t.Run(strings.ReplaceAll(string(tc.bug), " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			failures := hookstest.CheckLoop(t.Context(), newFlawed(tc.bug), marksErrors, hookstest.Renames())
+			failures := hookstest.CheckLoop(t.Context(), newFlawed(tc.bug), append(flawedOptions[:3:3], hookstest.Renames())...)
 			require.NotEmpty(t, failures)
 			assert.ElementsMatch(t, append(tc.also, tc.rule), brokenRules(failures), "%v", failures)
 			for _, f := range failures {
@@ -96,7 +96,7 @@ func TestCheckLoop_givesUpOnLoopThatHangs(t *testing.T) {
 
 func TestFailure_readsAsRuleScenarioWantGot(t *testing.T) {
 	t.Parallel()
-	failures := hookstest.CheckLoop(t.Context(), newFlawed("bypasses the hooks for the second tool"), marksErrors)
+	failures := hookstest.CheckLoop(t.Context(), newFlawed("bypasses the hooks for the second tool"), flawedOptions...)
 	require.NotEmpty(t, failures)
 	assert.Equal(t, `no tool and no model runs without its pre point
 	scenario: several-tools
@@ -136,14 +136,14 @@ func TestCheckLoop_panicsWithoutLoop(t *testing.T) {
 func TestRenames_isOptIn(t *testing.T) {
 	t.Parallel()
 	newLoop := newFlawed("runs the tool of the old name")
-	assert.Empty(t, hookstest.CheckLoop(t.Context(), newLoop, marksErrors))
-	assert.NotEmpty(t, hookstest.CheckLoop(t.Context(), newLoop, marksErrors, hookstest.Renames()))
+	assert.Empty(t, hookstest.CheckLoop(t.Context(), newLoop, flawedOptions...))
+	assert.NotEmpty(t, hookstest.CheckLoop(t.Context(), newLoop, append(flawedOptions[:3:3], hookstest.Renames())...))
 }
 
 func TestWithout_refusesPointThatFires(t *testing.T) {
 	t.Parallel()
 	for _, points := range [][]hooks.AnyPoint{{hooks.PreToolCall, hooks.PostToolCall}, {hooks.PostModelCall}} {
-		failures := hookstest.CheckLoop(t.Context(), newFlawed(""), marksErrors, hookstest.Without(points...))
+		failures := hookstest.CheckLoop(t.Context(), newFlawed(""), append(flawedOptions[:3:3], hookstest.Without(points...))...)
 		require.Len(t, failures, 1)
 		assert.Equal(t, "a point that the loop is declared not to have doesn't fire", failures[0].Rule)
 		for _, p := range points {
@@ -157,7 +157,7 @@ func TestWithout_refusesPointThatFires(t *testing.T) {
 
 func TestRenames_saysWhichToolShouldRun(t *testing.T) {
 	t.Parallel()
-	failures := hookstest.CheckLoop(t.Context(), newFlawed("runs the tool of the old name"), marksErrors, hookstest.Renames())
+	failures := hookstest.CheckLoop(t.Context(), newFlawed("runs the tool of the old name"), append(flawedOptions[:3:3], hookstest.Renames())...)
 	require.NotEmpty(t, failures)
 	assert.Equal(t, "tool beta for pre_tool_call alpha (c1)", failures[0].Want)
 	assert.Equal(t, "tool alpha (c1) ran", failures[0].Got)
@@ -165,7 +165,7 @@ func TestRenames_saysWhichToolShouldRun(t *testing.T) {
 
 func TestWithout_leavesPointsOut(t *testing.T) {
 	t.Parallel()
-	failures := hookstest.CheckLoop(t.Context(), newFlawed("fires no execution points"), marksErrors, nil,
-		hookstest.Without(hooks.ExecutionStart, hooks.Input, hooks.Output, hooks.ExecutionEnd))
+	failures := hookstest.CheckLoop(t.Context(), newFlawed("fires no execution points"),
+		append(flawedOptions[:3:3], nil, hookstest.Without(hooks.ExecutionStart, hooks.Input, hooks.Output, hooks.ExecutionEnd))...)
 	assert.Empty(t, failures)
 }

@@ -35,15 +35,17 @@ type trial struct {
 	maxTurns int
 	strange  bool // the history needn't be what the replies of the model say
 	mayPanic bool
-	waits    error  // an interrupt: an execution that ends with it has not failed
+	reruns   bool   // an around hook has bodies run again
 	then     string // the prompt of a second run of the same loop; none if empty
+	desk     *desk  // where questions go; nil for nowhere
 
 	// Guarded by mu until run returns.
 	ran       map[string]int    // how often a tool ran, by key
 	shown     []string          // what the loop shows to people
 	values    map[string]string // the last value it got, by key
-	abortedAt int               // how many events there were when a hook first aborted, -1 if none did
+	abortedAt int               // how many events there were when a hook first aborted or suspended, -1 if none did
 	abandoned bool
+	saved     map[*script][]byte // the last state that a loop saved, by its model
 
 	// What the loop returned.
 	text     string
@@ -57,24 +59,39 @@ type trial struct {
 
 func newTrial(ctx context.Context, k *kit, sc scenario) *trial {
 	t := &trial{
-		probe: newProbe(k), name: sc.name, given: ctx, maxTurns: 10, abortedAt: -1,
+		probe: newProbe(k, sc.early), name: sc.name, given: ctx, maxTurns: 10, abortedAt: -1,
 		tools: make(map[string]func(context.Context, map[string]any) (string, error)),
-		ran:   make(map[string]int), values: make(map[string]string),
+		ran:   make(map[string]int), values: make(map[string]string), saved: make(map[*script][]byte),
 	}
-	t.ctx, t.cancel = context.WithCancel(context.WithValue(hooks.WithScope(ctx, t.registry), runKey{}, t))
+	t.open()
 	return t
+}
+
+// open makes the ctx of a run.
+func (t *trial) open() {
+	if t.cancel != nil {
+		t.cancel()
+	}
+	ctx := context.WithValue(hooks.WithScope(t.given, t.registry), runKey{}, t)
+	if t.desk != nil {
+		ctx = hooks.WithDesk(ctx, t.desk)
+	}
+	t.ctx, t.cancel = context.WithCancel(ctx)
 }
 
 // toolNames are the tools that every loop under test has.
 var toolNames = []string{"alpha", "beta"}
 
 // build returns a loop with the model s.
-func (t *trial) build(s *script) Loop {
-	setup := Setup{Model: t.model(s), MaxTurns: t.maxTurns, Show: t.show}
+func (t *trial) build(s *script) Loop { return t.newLoop(t.setup(s)) }
+
+// setup returns what a loop with the model s is built from.
+func (t *trial) setup(s *script) Setup {
+	setup := Setup{Model: t.model(s), Stream: t.stream(s), MaxTurns: t.maxTurns, Show: t.show, Save: t.save(s)}
 	for _, name := range toolNames {
 		setup.Tools = append(setup.Tools, Tool{Name: name, Run: t.tool(name, t.tools[name])})
 	}
-	return t.newLoop(setup)
+	return setup
 }
 
 // show is the Show of a [Setup].
@@ -98,6 +115,12 @@ func (t *trial) inner(ctx context.Context, prompt string, turns ...turn) (string
 // and then checks what holds in every scenario.
 func (t *trial) run(turns ...turn) {
 	t.script = &script{name: "the model", turns: turns}
+	t.perform(func() Loop { return t.build(t.script) })
+}
+
+// perform runs the loop that build returns, and checks what holds in every
+// scenario.
+func (t *trial) perform(build func() Loop) {
 	ended := make(chan struct{})
 	var built, returned bool
 	var text string
@@ -110,7 +133,7 @@ func (t *trial) run(turns ...turn) {
 				panicked = recover()
 			}
 		}()
-		loop := t.build(t.script)
+		loop := build()
 		if loop == nil {
 			return
 		}

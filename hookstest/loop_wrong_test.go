@@ -35,6 +35,13 @@ type flawed struct {
 	cached   map[string]string // results by name and arguments; for a bug
 }
 
+// flawedOptions are those of a flawed loop that makes no mistake.
+var flawedOptions = []hookstest.LoopOption{
+	marksErrors,
+	hookstest.Skip("wrapped-tool", "the Begin forms have no body to wrap"),
+	hookstest.Skip("wrapped-model", "the Begin forms have no body to wrap"),
+}
+
 func newFlawed(b bug) func(hookstest.Setup) hookstest.Loop {
 	return func(s hookstest.Setup) hookstest.Loop {
 		switch b {
@@ -59,6 +66,11 @@ func (l *flawed) run(ctx context.Context, prompt string) (string, error) {
 	case "gives a run inside a tool no start of its own":
 		if ctx.Value(insideKey{}) != nil {
 			return l.body(ctx, prompt)
+		}
+		ctx = context.WithValue(ctx, insideKey{}, true)
+	case "keeps to itself that a run inside a tool waits":
+		if ctx.Value(insideKey{}) != nil {
+			l.bug = "flattens what waits"
 		}
 		ctx = context.WithValue(ctx, insideKey{}, true)
 	case "panics":
@@ -90,6 +102,9 @@ func (l *flawed) run(ctx context.Context, prompt string) (string, error) {
 		return "", errors.Join(failed, hooks.Dispatch(ctx, hooks.ExecutionEnd, x))
 	case failed != nil && l.bug == "fires no end after an error":
 		return "", failed
+	case isSuspended(failed) && l.bug == "ends what waits as failed":
+		x.Status, x.Err = hooks.StatusFailed, failed
+		return "", errors.Join(failed, hooks.Dispatch(ctx, hooks.ExecutionEnd, x))
 	case failed != nil && l.bug == "keeps the error from execution_end":
 		x.Status = hooks.StatusFailed
 		_ = hooks.Dispatch(context.WithoutCancel(ctx), hooks.ExecutionEnd, x)
@@ -139,6 +154,9 @@ type insideKey struct{}
 
 // spoil is what the loop makes of an error that it returns.
 func (l *flawed) spoil(err error) error {
+	if isSuspended(err) && l.bug == "flattens what waits" {
+		return errors.New(err.Error())
+	}
 	if !errors.As(err, new(*hooks.HookAborted)) {
 		return err
 	}
@@ -269,8 +287,11 @@ func (l *flawed) modelAndTools(ctx context.Context, n int, history *[]hooks.Mess
 	if l.bug == "retries aborted model calls" && errors.As(err, new(*hooks.HookAborted)) {
 		m, raw, err = l.callModel(ctx, n, *history)
 	}
-	if l.bug == "hides model errors" && err != nil && !errors.As(err, new(*hooks.HookAborted)) && ctx.Err() == nil {
+	if l.bug == "hides model errors" && err != nil && !errors.As(err, new(*hooks.HookAborted)) && !isSuspended(err) && ctx.Err() == nil {
 		err = errors.New("something went wrong")
+	}
+	if l.bug == "asks a suspended model again" && isSuspended(err) {
+		m, raw, err = l.callModel(ctx, n, *history)
 	}
 	if l.bug == "goes on after an abort at the model" && errors.As(err, new(*hooks.HookAborted)) {
 		err = nil
@@ -330,27 +351,27 @@ func (l *flawed) callModel(ctx context.Context, n int, history []hooks.Message) 
 		m.Tools = nil
 	}
 	if l.bug == "calls the model without hooks" {
-		raw, err := l.Model(ctx, hookstest.Request{Messages: history, Tools: all})
+		raw, err := l.Model(ctx, hookstest.Request{Messages: history, Tools: all, Model: m.Model})
 		m.Response, m.ToolCalls = raw.Text, raw.ToolCalls
 		return m, raw, err
 	}
 	modelCtx, end, err := hooks.BeginModel(ctx, m)
 	if err != nil {
-		if l.bug == "calls an aborted model" {
-			_, _ = l.Model(ctx, hookstest.Request{Messages: history, Tools: all})
+		if l.bug == "calls an aborted model" && !isSuspended(err) {
+			_, _ = l.Model(ctx, hookstest.Request{Messages: history, Tools: all, Model: m.Model})
 		}
 		return m, hookstest.Reply{}, err
 	}
 	if m.Answered() && l.bug != "ignores answered model calls" {
 		return m, hookstest.Reply{Text: m.Response}, end(nil)
 	}
-	req := hookstest.Request{Messages: m.Messages, Tools: m.Tools}
+	req := hookstest.Request{Messages: m.Messages, Tools: m.Tools, Model: m.Model}
 	switch l.bug {
 	case "ignores hidden tools", "offers nothing to the hooks":
 		req.Tools = all
 	case "obeys the hooks of its model in two turns only":
 		if n >= 2 {
-			req = hookstest.Request{Messages: history, Tools: all}
+			req = hookstest.Request{Messages: history, Tools: all, Model: m.Model}
 		}
 	case "offers every tool where all are hidden":
 		if len(req.Tools) == 0 {
@@ -382,7 +403,7 @@ func (l *flawed) callModel(ctx context.Context, n int, history []hooks.Message) 
 	if err != nil && ctx.Err() == nil {
 		switch l.bug {
 		case "asks a failed model again with its own messages":
-			raw, err = l.Model(modelCtx, hookstest.Request{Messages: history, Tools: m.Tools})
+			raw, err = l.Model(modelCtx, hookstest.Request{Messages: history, Tools: m.Tools, Model: m.Model})
 		case "asks a failed model again without cancellation":
 			raw, err = l.Model(context.WithoutCancel(modelCtx), req)
 		}
@@ -427,7 +448,11 @@ func (l *flawed) callTools(ctx context.Context, turn int, requests []hooks.ToolR
 		default:
 			run()
 		}
-		if l.parallel || errs[i] == nil || l.bug == "finishes the turn after a stop" {
+		if l.parallel {
+			continue
+		}
+		waits := isSuspended(errs[i]) && l.bug != "leaves the turn at a call that waits"
+		if errs[i] == nil || waits || l.bug == "finishes the turn after a stop" {
 			continue
 		}
 		for j := i + 1; j < len(requests); j++ {
@@ -529,7 +554,7 @@ func (l *flawed) callTool(ctx context.Context, turn, i int, req hooks.ToolReques
 	before, key := fmt.Sprint(c.Input["value"]), c.Input["key"]
 	toolCtx, end, err := hooks.BeginTool(ctx, c)
 	if err != nil {
-		return hooks.Message{Role: "tool", ToolCallID: req.ID, Content: "Error: " + c.Result}, err
+		return l.notBegun(ctx, c, tool, err)
 	}
 	switch l.bug {
 	case "runs tools without their ctx":
@@ -627,6 +652,24 @@ func (l *flawed) callTool(ctx context.Context, turn, i int, req hooks.ToolReques
 		err = toolErr
 	}
 	return l.message(c, req.ID, raw, prepared, toolErr, blocked, turn, i), err
+}
+
+// notBegun is what becomes of a call that BeginTool returned err for.
+func (l *flawed) notBegun(ctx context.Context, c *hooks.ToolCall, tool *hookstest.Tool, err error) (hooks.Message, error) {
+	result := hooks.Message{Role: "tool", ToolCallID: c.ID, Content: "Error: " + c.Result}
+	if !isSuspended(err) {
+		return result, err
+	}
+	switch l.bug {
+	case "runs what waits":
+		_, _ = l.runTool(ctx, c, tool)
+	case "fires the post point of what waits":
+		_ = hooks.Dispatch(ctx, hooks.PostToolCall, c)
+	case "tells the model that a call waits":
+		result.Content = "Error: somebody has to decide first"
+		return result, nil
+	}
+	return result, err
 }
 
 // remember is the cache of a bug.

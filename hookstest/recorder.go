@@ -42,7 +42,7 @@ type Call struct {
 	//     output, that is the output.
 	//   - "answered": a hook gave the result or the response.
 	//   - "failed": it ended with an error. So did the run at execution_end,
-	//     which else is "completed", or "running" if it was interrupted.
+	//     which else is "completed", or "suspended" if it waits.
 	State string
 }
 

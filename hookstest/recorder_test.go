@@ -146,7 +146,7 @@ func TestRecorder_states(t *testing.T) {
 		"input blocked":   {func(r *hooks.Registry) { abortAt(r, hooks.Input) }, runExecution(nil), []string{"execution_start", "input blocked", "execution_end failed"}},
 		"output withheld": {func(r *hooks.Registry) { abortAt(r, hooks.Output) }, runExecution(nil), []string{"execution_start", "input", "output withheld", "execution_end failed"}},
 		"end aborted":     {func(r *hooks.Registry) { abortAt(r, hooks.ExecutionEnd) }, runExecution(nil), []string{"execution_start", "input", "output", "execution_end failed"}},
-		"interrupted":     {func(*hooks.Registry) {}, runExecution(hooks.PassThrough(failing)), []string{"execution_start", "input", "execution_end running"}},
+		"interrupted":     {func(*hooks.Registry) {}, runExecution(hooks.PassThrough(failing)), []string{"execution_start", "input", "execution_end suspended"}},
 		"tool withheld":   {func(r *hooks.Registry) { abortAt(r, hooks.PostToolCall) }, runTool(nil), []string{"pre_tool_call ls", "post_tool_call ls withheld"}},
 		"failed tool's result withheld": {
 			func(r *hooks.Registry) { abortAt(r, hooks.PostToolCall) }, runTool(failing), []string{"pre_tool_call ls", "post_tool_call ls withheld"},

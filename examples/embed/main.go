@@ -1,16 +1,17 @@
 // Command embed shows the smallest loop that has the hooks of all ten points,
-// and one of its own, for a framework author who calls Dispatch by hand. The
-// loop is in loop.go, the rules that it owes its hooks are in rules.go (what
-// happens after a refusal, a failure, a panic and a cancel), and its own point
-// is in points.go. The seams of package hooks do what rules.go does, and more
-// (with Dispatch alone, ToolCall.Ran is always false): prefer them where the loop
-// can be written around them. For the run itself this loop has
-// one, too.
+// and one of its own, for a framework author who calls Dispatch by hand, and that
+// goes on with a run that had to wait for a decision. The loop is in loop.go, the
+// rules that it owes its hooks at turns and models are in rules.go (what happens
+// after a refusal, a failure, a panic and a cancel), and its own point is in
+// points.go. The seams of package hooks do what rules.go does, and more: prefer
+// them where the loop can be written around them. For the run itself and for its
+// tools this loop has them, too.
 package main
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,6 +79,9 @@ func sendMail(_ context.Context, t *hooks.ToolCall) error {
 
 // scriptedModel wants to send a mail, and answers once it was told no.
 func scriptedModel(_ context.Context, m *hooks.ModelCall) error {
+	if m.Model != "" { // a hook wants another one
+		return errors.ErrUnsupported
+	}
 	last := m.Messages[len(m.Messages)-1]
 	if last.Role == "tool" {
 		m.Response = "I can't send mail (" + last.Content + "). " + m.Messages[1].Content

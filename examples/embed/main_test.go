@@ -109,7 +109,9 @@ func everyPoint(r *hooks.Registry, fn func(hooks.InterceptionPoint) error) {
 
 func testLoop(toolErr error) *Loop {
 	return &Loop{Model: scriptedModel, MaxTurns: 10, Tool: func(_ context.Context, t *hooks.ToolCall) error {
-		t.Result = "sent"
+		if toolErr == nil {
+			t.Result = "sent"
+		}
 		return toolErr
 	}}
 }

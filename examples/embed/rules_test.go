@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -78,22 +77,47 @@ func TestLoop_answerOfCancelledRun(t *testing.T) {
 	assert.True(t, live)
 }
 
-func TestRunTool_firstReasonStands(t *testing.T) {
+// A run that waits runs nothing more, whichever hook says so.
+func TestLoop_suspendedStartsNothingMore(t *testing.T) {
 	t.Parallel()
-	r := hooks.NewRegistry()
-	for _, p := range []hooks.Point[hooks.ToolCall]{hooks.PreToolCall, hooks.PostToolCall} {
-		hooks.On(p, func(context.Context, *hooks.ToolCall) error { return hooks.Abort("no, says " + string(p.Name())) }, hooks.In(r))
+	for point, after := range map[hooks.InterceptionPoint][]hooks.InterceptionPoint{
+		"pre_step":        {"execution_end"},
+		"pre_model_call":  {"post_step", "execution_end"},
+		"post_model_call": {"post_step", "execution_end"},
+		"pre_tool_call":   {"post_step", "execution_end"},
+		"post_tool_call":  {"post_step", "execution_end"},
+		"post_step":       {"execution_end"},
+	} {
+		r := hooks.NewRegistry()
+		interrupt := errors.New("wait for a person")
+		var fired []hooks.InterceptionPoint
+		waits := false
+		everyPoint(r, func(p hooks.InterceptionPoint) error {
+			if waits {
+				fired = append(fired, p)
+			}
+			if p == point && !waits {
+				waits = true
+				return hooks.PassThrough(interrupt)
+			}
+			return nil
+		})
+		var status hooks.Status
+		hooks.On(hooks.ExecutionEnd, func(_ context.Context, x *hooks.Execution) error {
+			status = x.Status
+			return nil
+		}, hooks.In(r))
+		loop := testLoop(nil)
+		if point == "pre_tool_call" {
+			loop.Tool = func(context.Context, *hooks.ToolCall) error {
+				t.Error("the tool ran")
+				return nil
+			}
+		}
+		answer, err := loop.Run(hooks.WithScope(t.Context(), r), "hello")
+		assert.ErrorIs(t, err, interrupt, point)
+		assert.Empty(t, answer, point)
+		assert.Equal(t, after, fired, point)
+		assert.Equal(t, hooks.StatusSuspended, status, point)
 	}
-	call := &hooks.ToolCall{Name: "send_mail"}
-	require.NoError(t, runTool(hooks.WithScope(t.Context(), r), call, sendMail))
-	assert.Equal(t, "no, says pre_tool_call", call.Blocked.Reason)
-}
-
-func TestRunTool_abortInsideTool(t *testing.T) {
-	t.Parallel()
-	call := &hooks.ToolCall{Name: "ask_agent"}
-	require.NoError(t, runTool(t.Context(), call, func(context.Context, *hooks.ToolCall) error {
-		return fmt.Errorf("the agent failed: %w", &hooks.HookAborted{Reason: "no network", Source: "policy.go:12", Err: errors.New("a secret")})
-	}))
-	assert.Equal(t, "no network", call.Result)
 }

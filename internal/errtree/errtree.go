@@ -19,9 +19,17 @@ func Walk(err error, visit func(error) bool) bool {
 	return w.from(err)
 }
 
+// WalkOutside is Walk, but leaves out what the errors wrap that closed reports,
+// which are visited themselves. A panic of closed counts as false.
+func WalkOutside(err error, closed, visit func(error) bool) bool {
+	w := walk{visit: visit, closed: closed, left: maxErrors}
+	return w.from(err)
+}
+
 type walk struct {
-	visit func(error) bool
-	left  int // how many errors may still be visited
+	visit  func(error) bool
+	closed func(error) bool // nil for none
+	left   int              // how many errors may still be visited
 }
 
 func (w *walk) from(err error) bool {
@@ -41,8 +49,11 @@ func (w *walk) from(err error) bool {
 
 // step visits one error and asks what it wraps, also where visit panicked.
 func (w *walk) step(err error) (found bool, joined []error, next error) {
-	if w.visits(err) {
+	switch {
+	case contained(w.visit, err):
 		return true, nil, nil
+	case w.closed != nil && contained(w.closed, err):
+		return false, nil, nil
 	}
 	defer func() { _ = recover() }() // of an Unwrap: there is no rest then
 	switch wrapping := err.(type) {
@@ -54,9 +65,9 @@ func (w *walk) step(err error) (found bool, joined []error, next error) {
 	return false, joined, next
 }
 
-func (w *walk) visits(err error) (found bool) {
+func contained(ask func(error) bool, err error) (yes bool) {
 	defer func() { _ = recover() }()
-	return w.visit(err)
+	return ask(err)
 }
 
 // Is is errors.Is: an error of the tree is target, or says so itself.

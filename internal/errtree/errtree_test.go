@@ -158,3 +158,32 @@ func TestText(t *testing.T) {
 	assert.Empty(t, Text((*odd)(nil)), "a nil receiver")
 	assert.Empty(t, Text(errors.Join(errOther, bad{})))
 }
+
+// What a closed error wraps is left out, what is joined beside it isn't, and a
+// panic of the question closes nothing.
+func TestWalkOutside(t *testing.T) {
+	t.Parallel()
+	closed := fmt.Errorf("closed: %w", errTarget)
+	isClosed := func(err error) bool { return err.Error() == "closed: target" }
+	for name, tt := range map[string]struct {
+		err  error
+		ask  func(error) bool
+		want []error
+	}{
+		"nil":       {nil, isClosed, nil},
+		"open":      {fmt.Errorf("open: %w", errTarget), isClosed, []error{errTarget}},
+		"closed":    {closed, isClosed, nil},
+		"beside it": {errors.Join(closed, errOther, closed, errTarget), isClosed, []error{errOther, errTarget}},
+		"a panic":   {closed, func(error) bool { panic("bug") }, []error{errTarget}},
+	} {
+		var visited []error
+		assert.False(t, WalkOutside(tt.err, tt.ask, func(err error) bool {
+			if err == errTarget || err == errOther {
+				visited = append(visited, err)
+			}
+			return false
+		}), name)
+		assert.Equal(t, tt.want, visited, name)
+	}
+	assert.True(t, WalkOutside(closed, isClosed, isClosed), "it is visited itself")
+}

@@ -1,0 +1,167 @@
+package hooks
+
+// What the guards in front of a body have let through, and asking them again
+// where an around hook runs the body on something else.
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loophooks/hooks/internal/deep"
+)
+
+// checkpoint is what the guards of a pre point have let through.
+type checkpoint struct {
+	pre     *point
+	guarded bool // there are guards, or watches that look at what they let through
+	known   bool // what they saw can be compared
+	id      identity
+	model   string
+	passed  *snapshot
+}
+
+// open notes what c is, if anybody in front of the body of p would want to know
+// of a change.
+func (k *checkpoint) open(s *seam, p *point, c any) {
+	k.pre = p.pres[len(p.pres)-1]
+	if k.guarded = k.pre.decided(s.frame); k.guarded {
+		k.pass(c)
+	}
+}
+
+// decided says whether the point has guards or watches under the frame f.
+func (p *point) decided(f *frame) bool {
+	decides := func(ch *chain) bool {
+		return ch != nil && len(ch.prepared(p.compile).main.hooks) < len(ch.hooks)
+	}
+	return decides(p.std.Load()) || slices.ContainsFunc(f.holds().scopes, func(r *Registry) bool { return decides(r.chain(p)) })
+}
+
+// pass notes what c is now.
+func (k *checkpoint) pass(c any) {
+	k.passed = new(snapshot)
+	k.known = k.read(c, &k.id, &k.model, k.passed) && k.passed.keepDeep()
+}
+
+func (k *checkpoint) read(c any, id *identity, model *string, s *snapshot) bool {
+	var failure *PanicError
+	if *id, failure = identify(k.pre, c); failure != nil {
+		return false
+	}
+	if m, ok := c.(modeled); ok {
+		*model = m.modelName()
+	}
+	t := tracker{side: before, point: k.pre.name, c: c}
+	return t.read(s)
+}
+
+// differs says whether c is no longer what the guards have let through.
+func (k *checkpoint) differs(c any) bool {
+	if !k.guarded {
+		return false
+	}
+	var id identity
+	var model string
+	now := new(snapshot)
+	return !k.known || !k.read(c, &id, &model, now) || id != k.id || model != k.model || !k.passed.sameDeep(now)
+}
+
+// keepDeep copies what a later change in place would change, however deep, and
+// reports whether that is possible. What is no input counts for nothing here.
+func (s *snapshot) keepDeep() bool {
+	all := true
+	keep := func(v *any) {
+		var whole bool
+		*v, whole = deep.Clone(*v)
+		all = all && whole
+	}
+	s.input, all = deep.CloneMap(s.input)
+	keep(&s.intake)
+	keep(&s.output)
+	s.tools = slices.Clone(s.tools)
+	s.messages = cloneMessages(s.messages)
+	for i := range s.messages {
+		m := &s.messages[i]
+		keep(&m.Native)
+		for j := range m.Parts {
+			keep(&m.Parts[j].Native)
+		}
+	}
+	return all
+}
+
+// sameDeep compares the input with what it is now.
+func (s *snapshot) sameDeep(now *snapshot) bool {
+	return deep.Equal(s.input, now.input) && deep.Equal(s.intake, now.intake) && deep.Equal(s.output, now.output) &&
+		slices.Equal(s.tools, now.tools) && slices.EqualFunc(s.messages, now.messages, sameDeepMessage)
+}
+
+func sameDeepMessage(a, b Message) bool {
+	same := func(a, b Part) bool { return a.Kind == b.Kind && a.Text == b.Text && deep.Equal(a.Native, b.Native) }
+	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.ToolCallID == b.ToolCallID &&
+		slices.EqualFunc(a.Parts, b.Parts, same) && slices.Equal(a.ToolCalls, b.ToolCalls) && deep.Equal(a.Native, b.Native)
+}
+
+// askAgain has the guards decide on what the body would run on, where that isn't
+// what they have let through, and shows it to the watches.
+func (w *wrap[C]) askAgain(ctx context.Context) error {
+	if !w.check.differs(w.c) {
+		return nil
+	}
+	err := askGuards(&w.seam, ctx, &w.check, w.c)
+	if err != nil {
+		w.end(err, findAbort(err))
+		return err
+	}
+	w.check.pass(w.c)
+	return nil
+}
+
+// askGuards asks the guards of the point in front of the body, with an event of
+// its own.
+func askGuards[C any](s *seam, ctx context.Context, k *checkpoint, c *C) (err error) {
+	s.stage = before
+	defer func() { s.stage = own }()
+	if s.call != nil {
+		s.inner.state.And(^uint32(nestDecided))
+		defer s.inner.state.Or(nestDecided)
+		if asked := s.inner.asked.Load(); asked != nil {
+			asked.enterBody()
+		}
+	}
+	if s.values != nil {
+		s.values.level.Add(1)
+		defer s.values.level.Add(-1)
+	}
+	var r round
+	if !r.open(ctx, frameOf(ctx), k.pre) {
+		return nil
+	}
+	r.began, r.inSeam = s.began, s.named
+	if s.call != nil && frameOf(ctx).canAsk() {
+		r.running = &s.inner.questions().running
+	}
+	if r.filtered {
+		r.subject.also(k.id)
+	}
+	room := new(recorder)
+	rec := r.recorder(room)
+	returned := false
+	defer func() {
+		if !returned {
+			closeRound(&r, rec, c, ErrGoexit)
+		}
+	}()
+	if err = about(&r, rec, c); err == nil {
+		if rec != nil {
+			rec.event.Again = true
+		}
+		err = settleAsked(s, &r, rec, c, runGuards(&r, rec, c))
+	}
+	if fault := s.inner.fault(k.pre.name); fault != nil {
+		err = fault
+	}
+	returned = true
+	closeRound(&r, rec, c, err)
+	return err
+}
