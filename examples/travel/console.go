@@ -27,33 +27,41 @@ type console struct {
 
 	mu       sync.Mutex
 	w        io.Writer
-	pending  []string // what hooks did since the loop last said something
-	modified int      // dispatches that rewrote something
+	pending  []string          // what hooks did since the loop last said something
+	modified int               // dispatches that rewrote something
+	shown    map[string]string // the arguments of the turn's calls, by the ID of the call
+	said     strings.Builder   // what was printed piece by piece of the turn's text
+	open     bool              // a line of it isn't over
 }
 
 // listener prints what the loop does.
 func (c *console) listener() agent.Listener {
 	return agent.Listener{
 		TurnStarted: func(turn int) {
-			c.tell(func() { fmt.Fprintf(c.w, "\nTurn %d\n", turn) })
+			c.tell(func() {
+				c.said.Reset()
+				fmt.Fprintf(c.w, "\nTurn %d\n", turn)
+			})
 		},
 		ModelReplied: func(_ int, reply hooks.Message) {
 			c.tell(func() {
-				if reply.Content != "" && len(reply.ToolCalls) > 0 { // else it is the answer
+				if reply.Content != "" && len(reply.ToolCalls) > 0 && reply.Content != c.said.String() { // else it is the answer
 					c.line("model", reply.Content)
 				}
-				for i, call := range reply.ToolCalls {
-					if i == maxCalls {
-						c.line("call", fmt.Sprintf("and %d more", len(reply.ToolCalls)-i))
-						break
-					}
-					c.line("call", call.Name+" "+policy.HideInJSON(call.Arguments))
-				}
+				c.calls(reply.ToolCalls)
+			})
+		},
+		TurnResumed: func(_ int, calls []hooks.ToolRequest) {
+			c.tell(func() {
+				c.calls(calls)
 			})
 		},
 		ToolReturned: func(_ int, call *hooks.ToolCall) {
 			c.tell(func() {
+				c.edited(call)
 				switch {
+				case call.Suspended() != nil:
+					c.line("result", call.Name+": none yet, it waits for a decision")
 				case c.interrupted(call.Err), call.Blocked != nil && c.interrupted(call.Blocked):
 					c.line("result", call.Name+": none, the run was interrupted")
 				case call.IsError():
@@ -66,6 +74,64 @@ func (c *console) listener() agent.Listener {
 		CallsSkipped: func(_, calls int) {
 			c.tell(func() { c.line("error", count(calls, "tool call")+" too many for one turn, not made") })
 		},
+	}
+}
+
+// piece prints a piece of what the model says, which is the agent's to filter. It
+// fails where that can't be written.
+func (c *console) piece(_ int, p hooks.Chunk) error {
+	if p.Kind != hooks.ChunkText || p.Text == "" {
+		return nil // calls are printed when they are whole
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said.WriteString(p.Text)
+	var b strings.Builder
+	for line := range strings.Lines(p.Text) {
+		if !c.open {
+			c.flush()
+			b.WriteString("  model   ")
+		}
+		text, ends := strings.CutSuffix(line, "\n")
+		b.WriteString(policy.OneLine(text))
+		if c.open = !ends; ends {
+			b.WriteString("\n")
+		}
+	}
+	_, err := io.WriteString(c.w, b.String())
+	return err
+}
+
+// endLine ends the line that pieces have begun. The caller holds mu.
+func (c *console) endLine() {
+	if c.open {
+		c.open = false
+		fmt.Fprintln(c.w)
+	}
+}
+
+// calls prints what the model asks for. The caller holds mu.
+func (c *console) calls(calls []hooks.ToolRequest) {
+	c.shown = make(map[string]string, len(calls))
+	for i, call := range calls {
+		if i == maxCalls {
+			c.line("call", fmt.Sprintf("and %d more", len(calls)-i))
+			break
+		}
+		c.line("call", call.Name+" "+policy.HideInJSON(call.Arguments))
+		asked := new(hooks.ToolCall)
+		if asked.SetArguments(call.Arguments) == nil {
+			c.shown[call.ID], _ = asked.Arguments()
+		}
+	}
+}
+
+// edited prints what a call was made with, if that isn't what was shown: a hook, or
+// whoever decided, may have made something else of it. The caller holds mu.
+func (c *console) edited(call *hooks.ToolCall) {
+	args, err := call.Arguments()
+	if shown, ok := c.shown[call.ID]; ok && err == nil && args != shown {
+		c.line("edited", call.Name+" "+policy.HideInJSON(args))
 	}
 }
 
@@ -101,6 +167,8 @@ func (c *console) deed(ev hooks.HookDispatchedEvent, h hooks.HookRun) string {
 			return "was interrupted at " + what
 		}
 		return "refused " + what + ": " + ev.AbortReason
+	case hooks.OutcomeSuspended:
+		return "asked about " + what
 	}
 	return ""
 }
@@ -118,6 +186,8 @@ func payload(ev hooks.HookDispatchedEvent) string {
 		return "the messages to the model"
 	case hooks.PostModelCall.Name():
 		return "the model's reply"
+	case hooks.ModelStream.Name():
+		return "what the model says"
 	case hooks.PreToolCall.Name():
 		return "the call of " + ev.ToolName
 	case hooks.PostToolCall.Name():
@@ -156,6 +226,7 @@ func traceOf(ev hooks.HookDispatchedEvent) string {
 func (c *console) tell(say func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.endLine()
 	c.flush()
 	say()
 }
@@ -170,6 +241,7 @@ func (c *console) flush() {
 
 // line prints one line. The caller holds mu.
 func (c *console) line(label, text string) {
+	c.endLine()
 	fmt.Fprintf(c.w, "  %-7s %s\n", label, policy.ForPeople(text))
 }
 
@@ -182,7 +254,7 @@ func (c *console) begin(prompt, model string) {
 // end prints the answer, if there is one, and the summary.
 func (c *console) end(result agent.Result, err error, took time.Duration) {
 	c.tell(func() {
-		if err == nil {
+		if err == nil && (result.Answer == "" || result.Answer != c.said.String()) { // else it is there
 			fmt.Fprintln(c.w, "\nAnswer")
 			for line := range strings.Lines(result.Answer) {
 				fmt.Fprintf(c.w, "  %s\n", policy.ForPeople(strings.TrimRight(line, "\r\n")))

@@ -8,25 +8,67 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/loophooks/hooks"
 	"github.com/loophooks/hooks/examples/travel/chat"
 )
 
 // settings is what the command line and the environment ask for.
 type settings struct {
-	baseURL         string // the embedded model server if empty
-	model           string
-	apiKey          string
-	prompt          string
+	baseURL  string // the embedded model server if empty
+	model    string
+	apiKey   string
+	prompt   string
+	timeout  time.Duration
+	approve  approval
+	state    string // the folder of a run that is decided later
+	resume   bool
+	decide   string // the ID of a question, or how it begins
+	decision hooks.Decision
+	stream   bool // print what the model says while it says it
+	trace    bool
+	rules    rules
+	from     names
+}
+
+// rules are the settings that hold for all of a run, in however many processes.
+type rules struct {
 	maxTurns        int
 	turnBudget      int
-	timeout         time.Duration
-	approve         bool
 	managerApproved bool
-	trace           bool
+}
+
+// approval says whether somebody is asked before a ticket is booked, and when they
+// may answer.
+type approval string
+
+const (
+	approveNot   approval = ""
+	approveNow   approval = "now"
+	approveLater approval = "later"
+)
+
+// String and Set make it a flag, and IsBoolFlag one that may stand without a value.
+func (a *approval) String() string   { return string(*a) }
+func (a *approval) IsBoolFlag() bool { return true }
+
+func (a *approval) Set(value string) error {
+	if value == string(approveNow) || value == string(approveLater) {
+		*a = approval(value)
+		return nil
+	}
+	on, err := strconv.ParseBool(value)
+	if err != nil {
+		return errors.New(`give -approve, which asks at once, or -approve=later`)
+	}
+	if *a = approveNot; on {
+		*a = approveNow
+	}
+	return nil
 }
 
 const (
@@ -42,7 +84,7 @@ func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (se
 	f := flag.NewFlagSet("travel", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {
-		fmt.Fprint(stderr, "travel answers a travel request with a model, tools and the company's rules.\n\nUsage: travel [flags]\n\n")
+		fmt.Fprint(stderr, usage)
 		f.PrintDefaults()
 	}
 	// The environment isn't made the default of a flag: usage prints defaults,
@@ -51,15 +93,25 @@ func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (se
 	f.StringVar(&s.model, "model", "", "`name` of the model; OPENAI_MODEL if empty")
 	f.StringVar(&s.apiKey, "api-key", "", "the endpoint's API `key`; OPENAI_API_KEY if empty, which keeps it out of the process list")
 	f.StringVar(&s.prompt, "prompt", defaultPrompt, "the request")
-	f.IntVar(&s.maxTurns, "max-turns", 10, "turns after which the loop gives up")
-	f.IntVar(&s.turnBudget, "turn-budget", 8, "turns that the company pays for")
-	f.DurationVar(&s.timeout, "timeout", 2*time.Minute, "time for one reply of the model")
-	f.BoolVar(&s.approve, "approve", false, "ask before a ticket is booked")
-	f.BoolVar(&s.managerApproved, "manager-approved", false, "the manager has approved first class")
+	f.IntVar(&s.rules.maxTurns, "max-turns", 10, "turns after which the loop gives up")
+	f.IntVar(&s.rules.turnBudget, "turn-budget", 8, "turns that the company pays for")
+	f.DurationVar(&s.timeout, "timeout", 2*time.Minute, "time for one reply of the model; with -stream, how long it may be silent")
+	f.Var(&s.approve, "approve", "ask before a ticket is booked: at once, or with -approve=later by a question in the\nfolder of -state, at which the program ends until somebody has decided")
+	f.StringVar(&s.state, "state", "", "`folder` of a run whose questions are decided later; made if there is none, and for\nits owner alone")
+	f.BoolVar(&s.resume, "resume", false, "go on with the run in the folder of -state")
+	f.StringVar(&s.decide, "decide", "", "decide the question with this `ID`, or the only one that begins so, in the folder of\n-state, with one of -yes, -no and -edit; nothing is run")
+	yes := f.Bool("yes", false, "the call that -decide is about may run, once, as it was shown")
+	no := f.String("no", "", "it must not, for this `reason`, which the model reads")
+	edit := f.String("edit", "", "it may run, once, with these arguments, `JSON`, if the rules allow them")
+	f.BoolVar(&s.rules.managerApproved, "manager-approved", false, "the manager has approved first class")
+	f.BoolVar(&s.stream, "stream", false, "print what the model says while it says it")
 	f.BoolVar(&s.trace, "trace", false, "print one line for each dispatch of hooks")
 	if err := f.Parse(args); err != nil {
 		return s, err // f has said so
 	}
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	given["yes"] = *yes
 	named := func(value *string, flag, variable string) (name string) {
 		*value = strings.TrimSpace(*value)
 		if *value != "" {
@@ -68,12 +120,21 @@ func parseFlags(args []string, getenv func(string) string, stderr io.Writer) (se
 		*value = strings.TrimSpace(getenv(variable))
 		return variable
 	}
-	names := names{
+	s.from = names{
 		baseURL: named(&s.baseURL, "base-url", "OPENAI_BASE_URL"),
 		model:   named(&s.model, "model", "OPENAI_MODEL"),
 		apiKey:  named(&s.apiKey, "api-key", "OPENAI_API_KEY"),
 	}
-	err := s.check(f.Args(), names)
+	err := s.checkMode(f.Args(), given)
+	if err == nil && s.decide == "" {
+		err = s.check(s.from)
+	}
+	if s.resume && s.from.model == "OPENAI_MODEL" {
+		s.model = "" // the run has its own
+	}
+	if err == nil && s.decide != "" {
+		s.decision, err = decisionOf(*yes, *no, *edit, given)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "travel: %v\n", err)
 	}
@@ -85,16 +146,14 @@ type names struct{ baseURL, model, apiKey string }
 
 // check refuses settings that can't work, or of which some would be passed over,
 // and says which one it is and what to give instead.
-func (s settings) check(rest []string, from names) error {
+func (s settings) check(from names) error {
 	switch {
-	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q; the request is given with -prompt", rest[0])
 	case strings.TrimSpace(s.prompt) == "":
 		return errors.New("-prompt is empty; give the request, or leave it out for the default one")
-	case s.maxTurns < 1:
-		return fmt.Errorf("-max-turns is %d; give at least 1", s.maxTurns)
-	case s.turnBudget < 1:
-		return fmt.Errorf("-turn-budget is %d; give at least 1", s.turnBudget)
+	case s.rules.maxTurns < 1:
+		return fmt.Errorf("-max-turns is %d; give at least 1", s.rules.maxTurns)
+	case s.rules.turnBudget < 1:
+		return fmt.Errorf("-turn-budget is %d; give at least 1", s.rules.turnBudget)
 	case s.timeout <= 0:
 		return fmt.Errorf("-timeout is %v; give more than 0s, like 30s", s.timeout)
 	case s.baseURL == "" && from.model == "-model":
@@ -103,7 +162,7 @@ func (s settings) check(rest []string, from names) error {
 		return errors.New("-api-key needs an endpoint; give it with -base-url or in OPENAI_BASE_URL")
 	case s.baseURL == "":
 		return nil // the embedded server needs neither; variables are there for other programs too
-	case s.model == "":
+	case s.model == "" && !s.resume: // whose run has one
 		return fmt.Errorf("%s needs a model; give its name with -model or in OPENAI_MODEL", from.baseURL)
 	case strings.ContainsFunc(s.apiKey, unicode.IsControl):
 		return fmt.Errorf("%s holds a line break or another control character; give the key alone", from.apiKey)

@@ -21,26 +21,49 @@ func TestFlags_wrong(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown flag":       {[]string{"-first-class"}, "flag provided but not defined: -first-class"},
-		"argument":           {[]string{"Rosario"}, `unexpected argument "Rosario"; the request is given with -prompt`},
-		"turns 0":            {[]string{"-max-turns", "0"}, "-max-turns is 0; give at least 1"},
-		"turns negative":     {[]string{"-max-turns=-3"}, "-max-turns is -3; give at least 1"},
-		"turns no number":    {[]string{"-max-turns", "ten"}, `invalid value "ten" for flag -max-turns`},
-		"turns huge":         {[]string{"-max-turns", "99999999999999999999"}, `for flag -max-turns`},
-		"budget 0":           {[]string{"-turn-budget", "0"}, "-turn-budget is 0; give at least 1"},
-		"budget negative":    {[]string{"-turn-budget", "-1"}, "-turn-budget is -1; give at least 1"},
-		"timeout 0":          {[]string{"-timeout", "0s"}, "-timeout is 0s; give more than 0s, like 30s"},
-		"timeout negative":   {[]string{"-timeout", "-1m"}, "-timeout is -1m0s; give more than 0s"},
-		"timeout unitless":   {[]string{"-timeout", "30"}, `invalid value "30" for flag -timeout`},
-		"prompt empty":       {[]string{"-prompt", ""}, "-prompt is empty; give the request"},
-		"prompt blank":       {[]string{"-prompt", " \n"}, "-prompt is empty; give the request"},
-		"no model":           {[]string{"-base-url", url}, "-base-url needs a model; give its name with -model or in OPENAI_MODEL"},
-		"blank model":        {[]string{"-base-url", url, "-model", " "}, "-base-url needs a model"},
-		"model without URL":  {[]string{"-model", "m"}, "-model needs an endpoint; give it with -base-url or in OPENAI_BASE_URL"},
-		"key without URL":    {[]string{"-api-key", "sk-secret"}, "-api-key needs an endpoint; give it with -base-url or in OPENAI_BASE_URL"},
-		"key of two lines":   {[]string{"-base-url", url, "-model", "m", "-api-key", "sk-secret\nX-More: 1"}, "-api-key holds a line break"},
-		"URL without scheme": {[]string{"-base-url", "localhost", "-model", "m"}, "-base-url is wrong: the base URL must be like"},
-		"switch with a word": {[]string{"-trace=maybe"}, `invalid boolean value "maybe" for -trace`},
+		"unknown flag":        {[]string{"-first-class"}, "flag provided but not defined: -first-class"},
+		"argument":            {[]string{"Rosario"}, `unexpected argument "Rosario"; the request is given with -prompt`},
+		"turns 0":             {[]string{"-max-turns", "0"}, "-max-turns is 0; give at least 1"},
+		"turns negative":      {[]string{"-max-turns=-3"}, "-max-turns is -3; give at least 1"},
+		"turns no number":     {[]string{"-max-turns", "ten"}, `invalid value "ten" for flag -max-turns`},
+		"turns huge":          {[]string{"-max-turns", "99999999999999999999"}, `for flag -max-turns`},
+		"budget 0":            {[]string{"-turn-budget", "0"}, "-turn-budget is 0; give at least 1"},
+		"budget negative":     {[]string{"-turn-budget", "-1"}, "-turn-budget is -1; give at least 1"},
+		"timeout 0":           {[]string{"-timeout", "0s"}, "-timeout is 0s; give more than 0s, like 30s"},
+		"timeout negative":    {[]string{"-timeout", "-1m"}, "-timeout is -1m0s; give more than 0s"},
+		"timeout unitless":    {[]string{"-timeout", "30"}, `invalid value "30" for flag -timeout`},
+		"prompt empty":        {[]string{"-prompt", ""}, "-prompt is empty; give the request"},
+		"prompt blank":        {[]string{"-prompt", " \n"}, "-prompt is empty; give the request"},
+		"no model":            {[]string{"-base-url", url}, "-base-url needs a model; give its name with -model or in OPENAI_MODEL"},
+		"blank model":         {[]string{"-base-url", url, "-model", " "}, "-base-url needs a model"},
+		"model without URL":   {[]string{"-model", "m"}, "-model needs an endpoint; give it with -base-url or in OPENAI_BASE_URL"},
+		"key without URL":     {[]string{"-api-key", "sk-secret"}, "-api-key needs an endpoint; give it with -base-url or in OPENAI_BASE_URL"},
+		"key of two lines":    {[]string{"-base-url", url, "-model", "m", "-api-key", "sk-secret\nX-More: 1"}, "-api-key holds a line break"},
+		"URL without scheme":  {[]string{"-base-url", "localhost", "-model", "m"}, "-base-url is wrong: the base URL must be like"},
+		"approve with a word": {[]string{"-approve=maybe"}, `invalid boolean value "maybe" for -approve: give -approve, which asks at once, or -approve=later`},
+		"approve, later":      {[]string{"-approve", "later", "-state", "d"}, "give -approve=later in one word"},
+		"later, no folder":    {[]string{"-approve=later"}, "-approve=later needs a folder for the run; give it with -state"},
+		"folder for nothing":  {[]string{"-state", "d"}, "-state is for a run that is decided later"},
+		"folder, asks now":    {[]string{"-state", "d", "-approve"}, "-state is for a run that is decided later"},
+		"folder empty":        {[]string{"-state", " ", "-resume"}, "-state is empty; give a folder"},
+		"folder unreadable":   {[]string{"-state", "a\nb", "-resume"}, "-state holds a line break"},
+		"resume, no folder":   {[]string{"-resume"}, "-resume needs the folder of the run; give it with -state"},
+		"resume and prompt":   {[]string{"-state", "d", "-resume", "-prompt", "x"}, "-prompt was settled when the run began; leave it out with -resume"},
+		"resume and manager":  {[]string{"-state", "d", "-resume", "-manager-approved"}, "-manager-approved was settled when the run began"},
+		"resume and limits":   {[]string{"-state", "d", "-resume", "-max-turns", "3"}, "-max-turns was settled when the run began"},
+		"resume, asks now":    {[]string{"-state", "d", "-resume", "-approve"}, "a run that is resumed asks as it did before"},
+		"resume, never asks":  {[]string{"-state", "d", "-resume", "-approve=false"}, "a run that is resumed asks as it did before"},
+		"decide, no folder":   {[]string{"-decide", "a", "-yes"}, "-decide needs the folder of the run; give it with -state"},
+		"decide no ID":        {[]string{"-state", "d", "-decide", "", "-yes"}, "-decide is empty; give the ID of the question"},
+		"decide and resume":   {[]string{"-state", "d", "-decide", "a", "-yes", "-resume"}, "-decide and -resume are two steps"},
+		"decide and run":      {[]string{"-state", "d", "-decide", "a", "-yes", "-prompt", "x"}, "-decide runs nothing; leave -prompt out"},
+		"decide and begin":    {[]string{"-state", "d", "-decide", "a", "-yes", "-approve=later"}, "-decide runs nothing; leave -approve out"},
+		"decide nothing":      {[]string{"-state", "d", "-decide", "a"}, "-decide needs one of -yes, -no REASON and -edit JSON"},
+		"decide yes and no":   {[]string{"-state", "d", "-decide", "a", "-yes", "-no", "x"}, "-decide needs one of -yes, -no REASON and -edit JSON"},
+		"decide not yes":      {[]string{"-state", "d", "-decide", "a", "-yes=false"}, "-decide needs one of -yes"},
+		"yes to nothing":      {[]string{"-yes"}, "-yes, -no and -edit decide a question; give its ID with -decide"},
+		"no to nothing":       {[]string{"-state", "d", "-resume", "-no", "x"}, "-yes, -no and -edit decide a question; give its ID with -decide"},
+		"switch with a word":  {[]string{"-trace=maybe"}, `invalid boolean value "maybe" for -trace`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,6 +118,22 @@ func TestFlags_environment(t *testing.T) {
 		}
 		require.NoError(t, err, "%v %q", env, args)
 		assert.Equal(t, []string{want.baseURL, want.model, want.apiKey}, []string{got.baseURL, got.model, got.apiKey})
+	}
+}
+
+func TestFlags_approve(t *testing.T) {
+	t.Parallel()
+	for arg, want := range map[string]approval{
+		"-approve": approveNow, "-approve=now": approveNow, "-approve=true": approveNow, "-approve=1": approveNow,
+		"-approve=later": approveLater, "-approve=false": approveNot, "-trace": approveNot,
+	} {
+		args := []string{arg}
+		if want == approveLater {
+			args = append(args, "-state", "d")
+		}
+		got, err := parseFlags(args, noEnv, io.Discard)
+		require.NoError(t, err, arg)
+		assert.Equal(t, want, got.approve, arg)
 	}
 }
 

@@ -5,6 +5,12 @@
 // Without flags it talks to a scripted model on loopback: it needs no key, and no
 // network once the modules that it is built of are there. Point it at a real one
 // with -base-url and -model.
+//
+// With -approve=later nobody has to be there when a ticket is to be booked: the run
+// is suspended and kept in the folder of -state, the program ends with status 3
+// (which go run prints, ending with 1 itself), somebody decides with -decide, and
+// -resume goes on in another process. With -stream the model's words are printed as
+// they come, without document numbers, wherever those are cut.
 package main
 
 import (
@@ -41,6 +47,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitWaiting     = 3   // somebody has to decide before the run can go on
 	exitInterrupted = 130 // as shells have it for Ctrl-C
 )
 
@@ -55,22 +62,42 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err != nil:
 		return exitUsage
 	}
-	// The person who is asked is the one at this terminal.
-	err = assist(hooks.WithHumanInput(ctx, hooks.NewConsole(stdin, stderr)), s, new(office), stdout)
+	if s.decide != "" {
+		err = decide(ctx, s, cmp.Or(getenv("USER"), getenv("USERNAME")), stdout)
+	} else {
+		// The person who is asked is the one at this terminal.
+		err = assist(hooks.WithHumanInput(ctx, hooks.NewConsole(stdin, stderr)), s, new(office), stdout)
+	}
 	switch {
 	case ctx.Err() != nil: // whatever it was that came of it
 		fmt.Fprintln(stderr, "travel: interrupted")
+		hint(stderr, s, err)
 		return exitInterrupted
 	case err == nil:
 		return exitOK
+	case waits(err) != nil:
+		return exitWaiting
 	}
 	fmt.Fprintf(stderr, "travel: %s\n", policy.ForPeople(failure(err)))
+	hint(stderr, s, err)
 	return exitFailed
 }
 
 // assist runs the assistant for one request, in an office. It gives up when
 // stdout can't be written: nothing is booked that nobody is told of.
 func assist(ctx context.Context, s settings, o *office, stdout io.Writer) error {
+	var kept *folder
+	if s.state != "" {
+		var err error
+		if kept, err = openFolder(&s); err != nil {
+			return err
+		}
+		defer kept.close()
+		if err := o.keepIn(kept.bookings()); err != nil {
+			return err
+		}
+		ctx = hooks.WithDesk(ctx, kept.desk)
+	}
 	shown := s.model
 	if s.baseURL == "" {
 		server, err := modelserver.Start()
@@ -97,26 +124,47 @@ func assist(ctx context.Context, s settings, o *office, stdout io.Writer) error 
 		Role:         "travel assistant",
 		Instructions: "You are a company's travel assistant. Use the tools. If a tool call is refused, do what the reason says and tell the traveller.",
 		Tools:        o.Tools(),
-		MaxTurns:     s.maxTurns,
+		MaxTurns:     s.rules.maxTurns,
 		MaxCalls:     maxCalls,
 		Listener:     out.listener(),
+	}
+	if kept != nil {
+		assistant.Save = kept.save
+	}
+	if s.stream {
+		assistant.Show = out.piece
 	}
 
 	// The rules and the observer belong to this run: they end with it, and
 	// another run in the same process has its own.
 	rules := hooks.NewRegistry()
-	policy.FirstClass(rules, s.managerApproved)
-	if s.approve {
+	spent := 0
+	if s.resume {
+		spent = kept.run.Turn - 1 // the one that isn't over is counted again
+	}
+	policy.FirstClass(rules, s.rules.managerApproved)
+	switch s.approve {
+	case approveNow:
 		policy.Approval(rules)
+	case approveLater:
+		policy.ApprovalLater(rules)
 	}
 	policy.Documents(rules)
 	policy.Today(rules, time.Now)
-	policy.TurnBudget(rules, s.turnBudget)
+	policy.TurnBudget(rules, s.rules.turnBudget, spent)
 	rules.Observe(out.dispatched)
 
 	out.begin(s.prompt, shown)
 	start := time.Now()
-	result, err := assistant.Run(hooks.WithScope(ctx, rules), s.prompt)
+	var result agent.Result
+	if s.resume {
+		result, err = assistant.Resume(hooks.WithScope(ctx, rules), kept.run)
+	} else {
+		result, err = assistant.Run(hooks.WithScope(ctx, rules), s.prompt)
+	}
 	out.end(result, err, time.Since(start))
+	if kept != nil {
+		err = kept.end(written, s, err)
+	}
 	return cmp.Or(written.failure(), err)
 }

@@ -129,7 +129,9 @@ func TestTrace_oneLineEach(t *testing.T) {
 			count[fields[1]]++
 		}
 	}
-	assert.Equal(t, map[string]int{"pre_step": 4, "pre_model_call": 4, "post_model_call": 4, "pre_tool_call": 2, "post_tool_call": 4, "output": 1}, count)
+	assert.Equal(t, map[string]int{
+		"execution_start": 1, "input": 1, "pre_step": 4, "pre_model_call": 4, "post_model_call": 4, "pre_tool_call": 4, "post_tool_call": 4, "output": 1,
+	}, count)
 	assert.Regexp(t, `trace   pre_tool_call book_ticket aborted in [^ ]+: "no first class" aborted: any class but tourist [^\n]+\n`, got.out)
 }
 

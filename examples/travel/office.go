@@ -8,10 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/loophooks/hooks/examples/travel/agent"
+	"github.com/loophooks/hooks/examples/travel/saved"
 )
 
 // office is the company's travel system: a timetable, who travels, and what was
@@ -19,6 +23,7 @@ import (
 type office struct {
 	mu       sync.Mutex
 	bookings []booking
+	file     string // that keeps them; "" for none
 }
 
 type booking struct {
@@ -114,11 +119,66 @@ func (o *office) bookTicket(_ context.Context, in map[string]any) (string, error
 		Train:     int(number),
 		Class:     class,
 		Fare:      fare,
-		Passenger: traveller{Name: employee.Name, Document: employee.Document},
+		Passenger: passenger(),
 	}
-	o.bookings = append(o.bookings, b)
+	if err := o.keep(append(slices.Clip(o.bookings), b)); err != nil {
+		return "", err
+	}
 	return asJSON(b)
 }
+
+// keptBooking is what is kept of a booking. It is for the one employee there is,
+// whose document number is in no file.
+type keptBooking struct {
+	Reference string `json:"reference"`
+	Train     int    `json:"train"`
+	Class     string `json:"seat_class"`
+	Fare      int    `json:"fare"`
+}
+
+// keepIn has the office keep its bookings in a file of JSON, and go on from those
+// that it holds. Nothing else may write it meanwhile.
+func (o *office) keepIn(file string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	raw, err := os.ReadFile(file)
+	var kept []keptBooking
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("the bookings can't be read: %w", err)
+	default:
+		if err := json.Unmarshal(raw, &kept); err != nil {
+			return fmt.Errorf("the bookings in %s can't be read: %w", file, err)
+		}
+	}
+	o.file, o.bookings = file, nil
+	for _, k := range kept {
+		o.bookings = append(o.bookings, booking{k.Reference, k.Train, k.Class, k.Fare, passenger()})
+	}
+	return nil
+}
+
+// keep makes bookings the ones there are, once they are kept. The caller holds mu.
+func (o *office) keep(bookings []booking) error {
+	if o.file != "" {
+		var kept []keptBooking
+		for _, b := range bookings {
+			kept = append(kept, keptBooking{b.Reference, b.Train, b.Class, b.Fare})
+		}
+		raw, err := json.MarshalIndent(kept, "", "  ")
+		if err == nil {
+			err = saved.WriteFile(o.file, raw)
+		}
+		if err != nil {
+			return fmt.Errorf("nothing was booked: %w", err)
+		}
+	}
+	o.bookings = bookings
+	return nil
+}
+
+func passenger() traveller { return traveller{Name: employee.Name, Document: employee.Document} }
 
 // fareOf takes the number as JSON has it, so that 303.5 isn't train 303.
 func fareOf(number float64, class string) (int, error) {

@@ -11,11 +11,18 @@ import (
 
 	"github.com/loophooks/hooks"
 	"github.com/loophooks/hooks/examples/travel/chat"
+	"github.com/loophooks/hooks/examples/travel/saved"
 )
 
 // Model completes conversations. [*chat.Client] is one.
 type Model interface {
 	Complete(ctx context.Context, req chat.Request) (chat.Reply, error)
+}
+
+// Streamer is a [Model] that can hand a reply over piece by piece. [*chat.Client] is
+// one. Where a piece is refused, it returns that error as it is.
+type Streamer interface {
+	Stream(ctx context.Context, req chat.Request, piece func(chat.Piece) error) (chat.Reply, error)
 }
 
 // Tool is a function that the model may call.
@@ -41,6 +48,17 @@ type Agent struct {
 	MaxCalls     int // tool calls that are made in one turn; 32 if 0
 	Parallel     int // tool calls of one turn that run at a time; no limit if 0
 	Listener     Listener
+	// Show is given what the model says, piece by piece as filters and guards let it
+	// through, in the goroutine of [Agent.Run]: the text of every turn, and the
+	// arguments of its calls. What hooks change later is in the reply and the answer,
+	// and doesn't change what was shown. Where a hook has yet to decide on a turn or on
+	// the answer as a whole ([hooks.Guarded]), nothing is shown in pieces. An error ends
+	// the run. Show may be nil.
+	Show func(turn int, c hooks.Chunk) error
+	// Save is given what it takes to go on with the run: behind each turn that is
+	// over, and when the run is suspended. The run fails if Save does. It may be
+	// nil; a run that is suspended is lost then.
+	Save func(saved.Run) error
 }
 
 // Listener is told what happens, in order and in the goroutine of [Agent.Run].
@@ -51,8 +69,12 @@ type Listener struct {
 	TurnStarted func(turn int)
 	// ModelReplied: the reply passed its hooks; its tool calls are next.
 	ModelReplied func(turn int, reply hooks.Message)
-	// ToolReturned: the call, blocked or not, passed its hooks. The calls of a
-	// turn are told in the order in which the model made them, after all ended.
+	// TurnResumed: a turn goes on whose reply there was before the run was
+	// suspended; the calls that had no result by then are next.
+	TurnResumed func(turn int, calls []hooks.ToolRequest)
+	// ToolReturned: the call, blocked or not, passed its hooks, or waits and has
+	// no result ([hooks.ToolCall.Suspended]). The calls of a turn are told in the
+	// order in which the model made them, after all ended.
 	ToolReturned func(turn int, call *hooks.ToolCall)
 	// CallsSkipped: so many calls of the turn were more than MaxCalls. They
 	// weren't made, and no hook saw them.
@@ -63,11 +85,12 @@ type Listener struct {
 type Result struct {
 	Answer    string
 	Turns     int // that passed their hooks
-	ToolCalls int
+	ToolCalls int // that have their result
 	Blocked   int // tool calls that were blocked or whose result was withheld
 	Skipped   int // tool calls that weren't made because a turn had too many
 	// History is the conversation as it would be sent next. Every tool call in
-	// it has its result, also where the run was stopped in between.
+	// it has its result, also where the run was stopped in between; only those
+	// that a suspended run waits for have none.
 	History []hooks.Message
 }
 
@@ -81,6 +104,8 @@ const InputPrompt = "prompt"
 
 // Run answers prompt. It fails with the abort of a hook that stopped the run,
 // with a [*TurnLimitError], with the error of the model, and with that of ctx.
+// Where the run waits, the error is or wraps a [*hooks.Suspended], and [Agent.Resume]
+// goes on with what Save was given.
 func (a *Agent) Run(ctx context.Context, prompt string) (Result, error) {
 	r, err := a.newRun()
 	if err != nil {
@@ -90,15 +115,52 @@ func (a *Agent) Run(ctx context.Context, prompt string) (Result, error) {
 		Caller: hooks.Caller{AgentRole: a.Role, Agent: a}, // RunExecution gives it a RunID
 		Inputs: map[string]any{InputPrompt: prompt},
 	}
-	err = hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+	return r.execute(ctx, x, func(x *hooks.Execution) error {
 		prompt, ok := x.Inputs[InputPrompt].(string)
 		if !ok {
 			return fmt.Errorf("the input %q is %T, not text", InputPrompt, x.Inputs[InputPrompt])
 		}
-		answer, err := r.loop(ctx, prompt)
+		r.begin(prompt)
+		return nil
+	})
+}
+
+// Resume goes on with a run as Save was given it, in this process or another one,
+// and returns what [Agent.Run] would have. The request has passed Input and is in
+// the history: the hooks there see an execution without Inputs that is Resumed.
+// What had a result keeps it. The turn that isn't over fires its points once more.
+func (a *Agent) Resume(ctx context.Context, s saved.Run) (Result, error) {
+	r, err := a.newRun()
+	if err != nil {
+		return Result{}, err
+	}
+	if s.Model != a.ModelName {
+		return Result{}, fmt.Errorf("the run was begun with the model %q and can't go on with %q", s.Model, a.ModelName)
+	}
+	x := &hooks.Execution{
+		Caller:  hooks.Caller{RunID: s.RunID, AgentRole: a.Role, Agent: a},
+		Resumed: true,
+	}
+	r.restore(s)
+	return r.execute(ctx, x, func(*hooks.Execution) error { return nil })
+}
+
+// execute runs the loop as x, from where begin leaves it.
+func (r *run) execute(ctx context.Context, x *hooks.Execution, begin func(*hooks.Execution) error) (Result, error) {
+	err := hooks.RunExecution(ctx, x, func(ctx context.Context, x *hooks.Execution) error {
+		r.id = x.RunID
+		if err := begin(x); err != nil {
+			return err
+		}
+		answer, err := r.loop(ctx)
 		x.Output = answer
 		return err
 	})
+	if x.Status == hooks.StatusSuspended {
+		if failed := r.save(); failed != nil {
+			return r.result, fmt.Errorf("the run waits but can't be gone on with later: %w", failed)
+		}
+	}
 	if err != nil {
 		return r.result, err
 	}
@@ -118,6 +180,11 @@ type run struct {
 	maxTurns int
 	maxCalls int
 	result   Result
+
+	id      string          // of the execution
+	number  int             // of the turn that isn't over, from 1
+	offered []string        // the tools that the model was offered last
+	open    []hooks.Message // of a resumed turn: the reply, and the results there are
 }
 
 func (a *Agent) newRun() (*run, error) {
@@ -141,19 +208,27 @@ func (a *Agent) newRun() (*run, error) {
 	return r, nil
 }
 
-func (r *run) loop(ctx context.Context, prompt string) (string, error) {
-	r.result = Result{}
+func (r *run) begin(prompt string) {
+	r.result, r.number = Result{}, 1
 	if r.Instructions != "" {
 		r.add(hooks.Message{Role: "system", Content: r.Instructions})
 	}
 	r.add(hooks.Message{Role: "user", Content: prompt})
-	for n := 1; n <= r.maxTurns; n++ {
+}
+
+func (r *run) loop(ctx context.Context) (string, error) {
+	for r.number <= r.maxTurns {
 		if err := ctx.Err(); err != nil {
 			return "", err // no turn begins, and nobody is told that one does
 		}
+		n := r.number
 		answer, done, err := r.turn(ctx, n)
 		if done || err != nil {
 			return answer, err
+		}
+		r.number = n + 1
+		if err := r.save(); err != nil {
+			return "", err
 		}
 	}
 	return "", &TurnLimitError{Turns: r.maxTurns}

@@ -9,6 +9,7 @@ import (
 	"github.com/loophooks/hooks"
 	"github.com/loophooks/hooks/examples/travel/agent"
 	"github.com/loophooks/hooks/examples/travel/chat"
+	"github.com/loophooks/hooks/examples/travel/saved"
 	"github.com/loophooks/hooks/hookstest"
 )
 
@@ -16,7 +17,7 @@ import (
 type kitModel struct{ setup hookstest.Setup }
 
 func (m kitModel) Complete(ctx context.Context, req chat.Request) (chat.Reply, error) {
-	var sent hookstest.Request
+	sent := hookstest.Request{Model: req.Model}
 	for _, msg := range req.Messages {
 		message := hooks.Message{Role: msg.Role, Name: msg.Name, ToolCallID: msg.ToolCallID}
 		if msg.Content != nil {
@@ -40,21 +41,59 @@ func (m kitModel) Complete(ctx context.Context, req chat.Request) (chat.Reply, e
 	return answer, err
 }
 
+// kitSpeaker says what the model of the kit says, in pieces.
+type kitSpeaker struct{ kitModel }
+
+func (m kitSpeaker) Stream(ctx context.Context, req chat.Request, piece func(chat.Piece) error) (chat.Reply, error) {
+	reply, err := m.Complete(ctx, req)
+	for text := reply.Content; text != "" && err == nil; {
+		n := min(3, len(text))
+		err = piece(chat.Piece{Text: text[:n]})
+		text = text[n:]
+	}
+	return reply, err
+}
+
 func TestAgent_rulesOfHooks(t *testing.T) {
 	t.Parallel()
-	for name, parallel := range map[string]int{"one tool at a time": 1, "all at once": 0} {
+	for name, tt := range map[string]struct {
+		parallel int
+		streams  bool
+	}{"one tool at a time": {parallel: 1}, "all at once": {}, "in pieces": {streams: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop {
-				a := &agent.Agent{Model: kitModel{s}, MaxTurns: s.MaxTurns, Parallel: parallel}
+			build := func(s hookstest.Setup) *agent.Agent {
+				a := &agent.Agent{Model: kitModel{s}, ModelName: "m", MaxTurns: s.MaxTurns, Parallel: tt.parallel}
+				if tt.streams {
+					a.Model = kitSpeaker{kitModel{s}}
+					a.Show = func(_ int, c hooks.Chunk) error { s.Show(c.Text); return nil }
+				}
 				for _, tool := range s.Tools {
 					a.Tools = append(a.Tools, agent.Tool{Name: tool.Name, Parameters: json.RawMessage(`{"type":"object"}`), Run: tool.Run})
 				}
+				a.Save = func(r saved.Run) error {
+					state, err := json.Marshal(r)
+					s.Save(state)
+					return err
+				}
+				return a
+			}
+			hookstest.TestLoop(t, func(s hookstest.Setup) hookstest.Loop {
 				return func(ctx context.Context, prompt string) (string, error) {
-					result, err := a.Run(ctx, prompt)
+					result, err := build(s).Run(ctx, prompt)
 					return result.Answer, err
 				}
-			}, hookstest.MarksErrors(func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") }), hookstest.Renames())
+			}, hookstest.MarksErrors(func(m hooks.Message) bool { return strings.HasPrefix(m.Content, "Error: ") }), hookstest.Renames(),
+				hookstest.Resumes(func(s hookstest.Setup) hookstest.Resume {
+					return func(ctx context.Context, state []byte) (string, error) {
+						var r saved.Run
+						if err := json.Unmarshal(state, &r); err != nil {
+							return "", err
+						}
+						result, err := build(s).Resume(ctx, r)
+						return result.Answer, err
+					}
+				}))
 		})
 	}
 }

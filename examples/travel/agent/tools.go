@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,23 +14,25 @@ import (
 	"github.com/loophooks/hooks"
 )
 
-// callTools runs the calls of turn n in parallel and adds their results to the
-// history in the order of the calls. Every call gets one, also when the run is
-// stopped: a history with a hole is rejected by every provider. Calls beyond
-// MaxCalls aren't made, and their results say so.
-func (r *run) callTools(ctx context.Context, n int, requests []hooks.ToolRequest, offered []string) error {
+// callTools runs the calls of turn n that have no result yet, in parallel, and
+// adds the results of all to the history in the order of the calls. Every call gets
+// one, also when the run is stopped: a history with a hole is rejected by every
+// provider. Only calls that wait, in a run that is suspended, get none. Calls
+// beyond MaxCalls aren't made, and their results say so.
+func (r *run) callTools(ctx context.Context, n int, all []hooks.ToolRequest, results []hooks.Message) error {
+	requests := unanswered(all, results)
 	made := requests[:min(len(requests), r.maxCalls)]
 	calls := make([]*hooks.ToolCall, len(made))
 	found := make(map[*hooks.ToolCall]*Tool, len(made))
 	for i, req := range made {
-		call, tool := r.newCall(req, offered)
+		call, tool := r.newCall(req)
 		calls[i], found[call] = call, tool
 	}
 	err := hooks.RunTools(ctx, calls, r.Parallel, func(ctx context.Context, call *hooks.ToolCall) error {
 		tool := found[call]
 		switch {
 		case tool == nil:
-			call.Result = fmt.Sprintf("there is no tool %q; the tools are: %s", call.Name, strings.Join(offered, ", "))
+			call.Result = fmt.Sprintf("there is no tool %q; the tools are: %s", call.Name, strings.Join(r.offered, ", "))
 			return hooks.ErrNoTool
 		case call.Name != tool.Name || call.Tool != any(tool):
 			return fmt.Errorf("the call of %s isn't made: a hook made it a call of another tool", tool.Name)
@@ -38,28 +41,62 @@ func (r *run) callTools(ctx context.Context, n int, requests []hooks.ToolRequest
 		call.Result = text
 		return err
 	})
+	suspended := waits(err)
+	results = slices.Clone(results)
 	for i, call := range calls {
-		r.result.ToolCalls++
-		if call.Blocked != nil && !givenUp(ctx, call.Blocked) {
-			r.result.Blocked++
+		if !suspended || call.Suspended() == nil {
+			r.result.ToolCalls++
+			if call.Blocked != nil && !givenUp(ctx, call.Blocked) {
+				r.result.Blocked++
+			}
+			results = append(results, resultMessage(made[i].ID, call))
 		}
-		r.add(resultMessage(made[i].ID, call))
 		if r.Listener.ToolReturned != nil {
 			r.Listener.ToolReturned(n, call)
 		}
 	}
-	r.skip(n, requests[len(made):])
+	results = append(results, r.skip(n, requests[len(made):])...)
+	r.result.History = append(r.result.History, inOrder(all, results)...)
+	if err == nil {
+		r.number = n + 1 // whatever the post hooks of the step say, the model is next
+	}
 	return err
 }
 
-// skip gives the calls that aren't made their results.
-func (r *run) skip(n int, requests []hooks.ToolRequest) {
+// waits reports whether err says that the run is suspended, rather than stopped
+// for a reason that has to do with that.
+func waits(err error) bool {
+	_, suspended := errors.AsType[*hooks.Suspended](err)
+	_, stopped := errors.AsType[*hooks.HookAborted](err)
+	return suspended && !stopped
+}
+
+// unanswered returns the calls that have no result.
+func unanswered(calls []hooks.ToolRequest, results []hooks.Message) []hooks.ToolRequest {
+	return slices.DeleteFunc(slices.Clone(calls), func(c hooks.ToolRequest) bool {
+		return slices.ContainsFunc(results, func(m hooks.Message) bool { return m.ToolCallID == c.ID })
+	})
+}
+
+// inOrder returns the results in the order of the calls.
+func inOrder(calls []hooks.ToolRequest, results []hooks.Message) []hooks.Message {
+	at := make(map[string]int, len(calls))
+	for i, c := range calls {
+		at[c.ID] = i
+	}
+	slices.SortStableFunc(results, func(a, b hooks.Message) int { return cmp.Compare(at[a.ToolCallID], at[b.ToolCallID]) })
+	return results
+}
+
+// skip returns the results of the calls that aren't made.
+func (r *run) skip(n int, requests []hooks.ToolRequest) []hooks.Message {
 	if len(requests) == 0 {
-		return
+		return nil
 	}
 	r.result.Skipped += len(requests)
+	var results []hooks.Message
 	for _, req := range requests {
-		r.add(hooks.Message{
+		results = append(results, hooks.Message{
 			Role: "tool", ToolCallID: req.ID,
 			Content: fmt.Sprintf("Error: Tool was not run: no more than %d calls are made in one turn", r.maxCalls),
 		})
@@ -67,6 +104,7 @@ func (r *run) skip(n int, requests []hooks.ToolRequest) {
 	if r.Listener.CallsSkipped != nil {
 		r.Listener.CallsSkipped(n, len(requests))
 	}
+	return results
 }
 
 // givenUp reports whether a refusal comes of a cancelled run and not of a rule:
@@ -80,10 +118,10 @@ func givenUp(ctx context.Context, refusal error) bool {
 // hidden means that it can't be run, whatever the model remembers. It is looked
 // up before the hooks run, and a call that is of another tool behind them isn't
 // made: some guard may have looked at the one name, and some at the other.
-func (r *run) newCall(req hooks.ToolRequest, offered []string) (*hooks.ToolCall, *Tool) {
+func (r *run) newCall(req hooks.ToolRequest) (*hooks.ToolCall, *Tool) {
 	call := &hooks.ToolCall{ID: req.ID, Name: req.Name}
 	tool := r.tools[req.Name]
-	if !slices.Contains(offered, req.Name) {
+	if !slices.Contains(r.offered, req.Name) {
 		tool = nil
 	}
 	if tool != nil {

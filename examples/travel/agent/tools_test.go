@@ -210,7 +210,6 @@ func TestHistory_hasNoHole(t *testing.T) {
 	t.Parallel()
 	enough := errors.New("enough")
 	stop := &hooks.HookAborted{Reason: "enough", StopRun: true, Err: enough}
-	interrupt := errors.New("asked to wait")
 	pre := func(err error) func(*hooks.Registry, context.CancelFunc) {
 		return func(r *hooks.Registry, _ context.CancelFunc) {
 			hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
@@ -232,7 +231,6 @@ func TestHistory_hasNoHole(t *testing.T) {
 		"a tool fails without words": {second: func(context.CancelFunc) error { return errors.New("") }},
 		"a tool panics":              {second: func(context.CancelFunc) error { panic("no") }},
 		"a tool exits":               {second: func(context.CancelFunc) error { runtime.Goexit(); return nil }, want: hooks.ErrGoexit},
-		"a tool interrupts":          {second: func(context.CancelFunc) error { return hooks.PassThrough(interrupt) }, want: interrupt},
 		"a tool cancels":             {second: func(cancel context.CancelFunc) error { cancel(); return nil }, want: context.Canceled},
 		"a tool's run was stopped":   {second: func(context.CancelFunc) error { return stop }, want: enough},
 		"a hook cancels": {want: context.Canceled, register: func(r *hooks.Registry, cancel context.CancelFunc) {

@@ -15,11 +15,12 @@ import (
 // turn is one call of the model, and of the tools that it asks for. The Messages
 // that the pre hooks leave in the step's [hooks.Turn] are the history from then
 // on. The text of the reply is the step's output, and on the last turn the
-// answer.
+// answer. A turn that is resumed has its reply already.
 func (r *run) turn(ctx context.Context, n int) (answer string, done bool, err error) {
 	if r.Listener.TurnStarted != nil {
 		r.Listener.TurnStarted(n)
 	}
+	open := r.open
 	step := &hooks.Step{
 		Kind:  hooks.StepTurn,
 		Name:  fmt.Sprintf("turn %d", n),
@@ -32,20 +33,18 @@ func (r *run) turn(ctx context.Context, n int) (answer string, done bool, err er
 		}
 		r.result.History = clone(turn.Messages)
 		r.result.Turns++
-		reply, offered, err := r.callModel(ctx, n)
+		reply, results, err := r.replyOf(ctx, n, open)
 		if err != nil {
 			return err
 		}
 		turn.Reply = clone([]hooks.Message{reply})[0]
 		r.add(reply)
-		if r.Listener.ModelReplied != nil {
-			r.Listener.ModelReplied(n, reply)
-		}
+		r.open = nil // it is in the history again
 		step.Output = reply.Content
 		if done = len(reply.ToolCalls) == 0; done {
 			return nil
 		}
-		return r.callTools(ctx, n, reply.ToolCalls, offered)
+		return r.callTools(ctx, n, reply.ToolCalls, results)
 	})
 	if err != nil || !done {
 		return "", false, err
@@ -55,6 +54,23 @@ func (r *run) turn(ctx context.Context, n int) (answer string, done bool, err er
 		return "", false, fmt.Errorf("the output of turn %d is %T, not text", n, step.Output)
 	}
 	return answer, true, nil
+}
+
+// replyOf returns what the model says in turn n, with the results that there are
+// of its calls: what is open of a resumed turn, else what the model answers now.
+func (r *run) replyOf(ctx context.Context, n int, open []hooks.Message) (reply hooks.Message, results []hooks.Message, err error) {
+	if len(open) > 0 {
+		reply, results = open[0], open[1:]
+		if r.Listener.TurnResumed != nil {
+			r.Listener.TurnResumed(n, unanswered(reply.ToolCalls, results))
+		}
+		return reply, results, nil
+	}
+	reply, r.offered, err = r.callModel(ctx, n)
+	if err == nil && r.Listener.ModelReplied != nil {
+		r.Listener.ModelReplied(n, reply)
+	}
+	return reply, nil, err
 }
 
 // callModel sends the history and returns the reply as the hooks left it, with
@@ -75,15 +91,7 @@ func (r *run) callModel(ctx context.Context, n int) (hooks.Message, []string, er
 			return err
 		}
 		call.Request = req
-		reply, err := r.Model.Complete(ctx, req)
-		if err != nil {
-			return err
-		}
-		call.RawResponse = reply
-		call.Response = reply.Content
-		call.ToolCalls = toolRequests(reply.ToolCalls)
-		call.Usage = hooks.Usage{In: reply.TokensIn, Out: reply.TokensOut}
-		return nil
+		return r.ask(ctx, n, call, req)
 	})
 	if err != nil {
 		return hooks.Message{}, nil, err

@@ -4,9 +4,11 @@
 package modelserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +31,8 @@ type train struct {
 
 type booking struct {
 	Reference string `json:"reference"`
+	Train     int    `json:"train"`
+	Class     string `json:"seat_class"`
 	Passenger struct {
 		Name string `json:"name"`
 	} `json:"passenger"`
@@ -148,14 +152,21 @@ func (know *memory) book(class, why string) reply {
 	return reply{text: why, calls: []call{{bookTicket, map[string]any{"train": know.trains[0].Train, "seat_class": class}}}}
 }
 
-// report is the final answer.
+// report is the final answer. It tells of a booking what the result says, which
+// need not be what was asked for.
 func (know *memory) report() string {
 	var b strings.Builder
 	for _, a := range know.attempts {
-		if booked, ok := a.booked(); ok {
-			fmt.Fprintf(&b, "Booked: a %s class seat to %s on %s, train %d at %s, for %s. The reference is %s. ",
-				a.class, know.to, know.date, know.trains[0].Train, know.trains[0].Departs, booked.Passenger.Name, booked.Reference)
+		booked, ok := a.booked()
+		if !ok {
+			continue
 		}
+		class, number := cmp.Or(booked.Class, a.class), cmp.Or(booked.Train, know.trains[0].Train)
+		fmt.Fprintf(&b, "Booked: a %s class seat to %s on %s, train %d", class, know.to, know.date, number)
+		if i := slices.IndexFunc(know.trains, func(t train) bool { return t.Train == number }); i >= 0 {
+			fmt.Fprintf(&b, " at %s", know.trains[i].Departs)
+		}
+		fmt.Fprintf(&b, ", for %s. The reference is %s. ", booked.Passenger.Name, booked.Reference)
 	}
 	if b.Len() == 0 {
 		b.WriteString("I booked nothing. ")

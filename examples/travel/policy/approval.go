@@ -34,5 +34,26 @@ func Approval(r *hooks.Registry) {
 			return nil
 		}
 		return hooks.Abort("the traveller didn't approve this booking; book nothing and say so")
-	}, hooks.In(r), hooks.WithPriority(-100), hooks.WithTools("book_ticket"), hooks.WithName("ask before booking"))
+	}, lastForBookings(r)...)
+}
+
+// ApprovalLater asks as [Approval] does, but nobody has to be there: the question
+// goes to the desk of ctx, and the run waits, in no process, until it is decided.
+// What runs is what was shown, or what the decision made of it, in which case every
+// guard is asked again.
+func ApprovalLater(r *hooks.Registry) {
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+		if call.Tool == nil {
+			return nil
+		}
+		return call.Ask(ctx, hooks.Question{
+			Prompt: "Book this ticket?",
+			May:    []hooks.Verdict{hooks.Approve, hooks.Reject, hooks.Edit},
+		})
+	}, lastForBookings(r)...)
+}
+
+// lastForBookings are the options of a guard that asks about bookings.
+func lastForBookings(r *hooks.Registry) []hooks.Option {
+	return []hooks.Option{hooks.In(r), hooks.WithPriority(-900), hooks.WithTools("book_ticket"), hooks.WithName("ask before booking")}
 }

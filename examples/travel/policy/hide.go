@@ -37,32 +37,57 @@ var document = regexp.MustCompile(`^(` + letters + `(?:[ "'\\]*,)?` + between + 
 // label stands behind them or farther away, as in the markup of HTML.
 func HideDocuments(s string) string {
 	text, at := plainText(s)
+	found, _ := documents(text, 0, nil)
+	if len(found) == 0 {
+		return s
+	}
 	var b strings.Builder
 	done := 0 // so much of s is in b
-	for pos := 0; ; {
+	for _, d := range found {
+		lo, hi := d.in(s, at)
+		b.WriteString(s[done:lo] + hidden)
+		done = hi
+	}
+	return b.String() + s[done:]
+}
+
+// hidden is what is shown of a number.
+const hidden = "***"
+
+// digits is where a number stands in text as plain writes it.
+type digits struct{ first, last int }
+
+// in returns where it stands in s.
+func (d digits) in(s string, at []int) (lo, hi int) {
+	_, size := plain(s[at[d.last]:])
+	return at[d.first], at[d.last] + size
+}
+
+// documents finds the numbers in text as plain writes it, from a place on. Where
+// something begins of which mayGoOn says that what follows decides about it, it
+// stops and returns that place; else it returns the end of the text.
+func documents(text string, pos int, mayGoOn func(rest string) bool) (found []digits, end int) {
+	for {
 		next := strings.IndexAny(text[pos:], "dD")
 		if next < 0 {
-			break
+			return found, len(text)
 		}
 		pos += next
-		var m []int
-		if wordBegins(text, pos) {
-			m = document.FindStringSubmatchIndex(text[pos:])
+		if !wordBegins(text, pos) {
+			pos++
+			continue
 		}
+		if mayGoOn != nil && mayGoOn(text[pos:]) {
+			return found, pos
+		}
+		m := document.FindStringSubmatchIndex(text[pos:])
 		if m == nil {
 			pos++
 			continue
 		}
-		first, last := at[pos+m[3]], at[pos+m[1]-1] // the digits
-		b.WriteString(s[done:first] + "***")
-		_, size := plain(s[last:])
-		done = last + size
+		found = append(found, digits{pos + m[3], pos + m[1] - 1})
 		pos += m[1]
 	}
-	if done == 0 {
-		return s
-	}
-	return b.String() + s[done:]
 }
 
 // wordBegins reports whether a word begins at a letter of text: sundni is
@@ -197,11 +222,11 @@ func HideInJSON(raw string) string {
 		}
 		raw = strings.TrimSuffix(b.String(), "\n")
 	}
-	hidden := HideDocuments(raw) // also in earlier values of a key that stands there twice
-	if !json.Valid([]byte(hidden)) {
+	clean := HideDocuments(raw) // also in earlier values of a key that stands there twice
+	if !json.Valid([]byte(clean)) {
 		return allHidden // the number was made of several values
 	}
-	return hidden
+	return clean
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/desk"
 	"github.com/loophooks/hooks/examples/travel/policy"
 )
 
@@ -154,6 +155,61 @@ func requireAbort(t *testing.T, err error, source string) {
 	assert.NotContains(t, err.Error(), secret)
 }
 
+func TestDocuments_hiddenInTheRequest(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, policy.Documents)
+	inputs := map[string]any{"prompt": "I am DNI " + secret, "seats": 2}
+	require.NoError(t, hooks.RunExecution(ctx, &hooks.Execution{Inputs: inputs}, func(_ context.Context, x *hooks.Execution) error {
+		assert.Equal(t, map[string]any{"prompt": "I am DNI ***", "seats": 2}, x.Inputs)
+		x.Output = "booked"
+		return nil
+	}))
+	assert.Equal(t, "I am DNI "+secret, inputs["prompt"], "the caller's own")
+}
+
+func TestDocuments_hiddenInTheCallsOfTheModel(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, policy.Documents)
+	said := func(c hooks.ToolRequest) (*hooks.ModelCall, error) {
+		m := &hooks.ModelCall{}
+		return m, hooks.RunModel(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+			m.ToolCalls = []hooks.ToolRequest{c}
+			return nil
+		})
+	}
+	m, err := said(hooks.ToolRequest{ID: "1", Name: "f", Arguments: `{"who":"DNI ` + secret + `"}`})
+	require.NoError(t, err)
+	assert.Equal(t, `{"who":"DNI ***"}`, m.ToolCalls[0].Arguments)
+	for _, c := range []hooks.ToolRequest{{ID: "DNI " + secret, Name: "f"}, {ID: "1", Name: "DNI " + secret}} {
+		_, err := said(c)
+		requireAbort(t, err, "no document numbers")
+	}
+}
+
+func TestDocuments_inArgumentsOfALaterHook(t *testing.T) {
+	t.Parallel()
+	ctx, r := under(t, policy.Documents)
+	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Input["who"] = "DNI " + secret
+		return nil
+	}, hooks.In(r))
+	call, ran := book(ctx, t, `{}`)
+	assert.False(t, ran)
+	assert.Contains(t, call.Result, "the arguments hold a document number; leave it out")
+}
+
+func TestHoldDocument(t *testing.T) {
+	t.Parallel()
+	assert.False(t, policy.HoldDocument(nil))
+	assert.False(t, policy.HoldDocument([]hooks.Message{{Content: "DNI ***"}}))
+	for _, m := range []hooks.Message{
+		{Content: "DNI " + secret}, {Parts: []hooks.Part{{Kind: "text", Text: "DNI " + secret}}}, {Name: "DNI " + secret}, {ToolCallID: "DNI " + secret},
+		{ToolCalls: []hooks.ToolRequest{{Arguments: `{"dni":30123456}`}}},
+	} {
+		assert.True(t, policy.HoldDocument([]hooks.Message{{Content: "hello"}, m}), m)
+	}
+}
+
 func TestDocuments_outputIsNoText(t *testing.T) {
 	t.Parallel()
 	ctx, _ := under(t, policy.Documents)
@@ -194,7 +250,7 @@ func TestToday_neverPilesUp(t *testing.T) {
 
 func TestTurnBudget_overspent(t *testing.T) {
 	t.Parallel()
-	ctx, _ := under(t, func(r *hooks.Registry) { policy.TurnBudget(r, 2) })
+	ctx, _ := under(t, func(r *hooks.Registry) { policy.TurnBudget(r, 2, 0) })
 	step := func(ctx context.Context, kind hooks.StepKind) error {
 		return hooks.RunStep(ctx, &hooks.Step{Kind: kind}, func(context.Context, *hooks.Step) error { return nil })
 	}
@@ -213,6 +269,26 @@ func TestTurnBudget_overspent(t *testing.T) {
 	}
 	requireAbort(t, step(ctx, hooks.StepTurn), "turn budget")
 	require.NoError(t, step(ctx, hooks.StepTask))
+}
+
+func TestTurnBudget_resumed(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, func(r *hooks.Registry) { policy.TurnBudget(r, 3, 2) })
+	turns := func(x *hooks.Execution) (n int, err error) {
+		return n, hooks.RunExecution(ctx, x, func(ctx context.Context, _ *hooks.Execution) error {
+			for ; err == nil; n++ {
+				err = hooks.RunStep(ctx, &hooks.Step{Kind: hooks.StepTurn}, func(context.Context, *hooks.Step) error { return nil })
+			}
+			n--
+			return err
+		})
+	}
+	n, err := turns(&hooks.Execution{Resumed: true})
+	requireAbort(t, err, "turn budget")
+	assert.Equal(t, 1, n)
+	n, err = turns(&hooks.Execution{})
+	requireAbort(t, err, "turn budget")
+	assert.Equal(t, 3, n, "another run")
 }
 
 // person answers every question alike and keeps what was asked.
@@ -266,6 +342,37 @@ func TestApproval_refusedAnyway(t *testing.T) {
 	require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "find_trains", Tool: "known"},
 		func(context.Context, *hooks.ToolCall) error { return nil }))
 	assert.Empty(t, p.asked, "only bookings are asked about")
+}
+
+func TestApprovalLater_lastOfTheGuards(t *testing.T) {
+	t.Parallel()
+	ctx, _ := under(t, func(r *hooks.Registry) {
+		policy.ApprovalLater(r)
+		policy.FirstClass(r, false)
+	})
+	d := desk.New(desk.Memory())
+	ctx = hooks.WithDesk(ctx, d)
+	run := func(tool any, args string) (*hooks.ToolCall, error) {
+		call := &hooks.ToolCall{Caller: hooks.Caller{RunID: "run"}, ID: "1", Name: "book_ticket", Tool: tool}
+		require.NoError(t, call.SetArguments(args))
+		return call, hooks.RunTool(ctx, call, func(_ context.Context, call *hooks.ToolCall) error { call.Result = "booked"; return nil })
+	}
+	call, err := run("known", `{"seat_class":"first"}`)
+	require.NoError(t, err)
+	assert.NotNil(t, call.Blocked)
+	_, err = run(nil, `{"seat_class":"tourist"}`)
+	require.NoError(t, err, "there is nothing to approve: it won't run")
+
+	call, err = run("known", `{"seat_class":"tourist"}`)
+	var waits *hooks.Suspended
+	require.ErrorAs(t, err, &waits)
+	require.Len(t, waits.Questions, 1)
+	assert.Empty(t, call.Result)
+	q := waits.Questions[0]
+	require.NoError(t, d.Decide(ctx, q.ID, hooks.Decision{Verdict: hooks.Approve, Digest: q.Digest}))
+	call, err = run("known", `{"seat_class":"tourist"}`)
+	require.NoError(t, err)
+	assert.Equal(t, "booked", call.Result)
 }
 
 func TestForPeople_oneHarmlessLine(t *testing.T) {

@@ -8,7 +8,11 @@ import (
 // ForPeople makes s fit for a line on a terminal: without document numbers, and
 // without the line breaks and control characters by which a model could make
 // the line look like something else.
-func ForPeople(s string) string {
+func ForPeople(s string) string { return OneLine(HideDocuments(s)) }
+
+// OneLine is ForPeople for a piece of text whose document numbers are hidden
+// already.
+func OneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -17,5 +21,5 @@ func ForPeople(s string) string {
 			return '�'
 		}
 		return r
-	}, HideDocuments(s))
+	}, s)
 }

@@ -41,7 +41,7 @@ func Write(dir string, r Run) error {
 	case before.RunID != r.RunID:
 		return fmt.Errorf("%s holds another run, %s, which isn't over; go on with that one, or give another folder", path(dir), before.RunID)
 	}
-	if err := replace(path(dir), raw); err != nil {
+	if err := WriteFile(path(dir), raw); err != nil {
 		return fmt.Errorf("the run can't be saved in %s: %w", path(dir), err)
 	}
 	return nil
@@ -115,8 +115,9 @@ func private(dir string) error {
 	return nil
 }
 
-// replace writes a file of mode 0600 in place of the one there is.
-func replace(name string, raw []byte) (err error) {
+// WriteFile writes a file of mode 0600 in place of the one there is, if there is
+// one, whole or not at all. It is forced to the disk.
+func WriteFile(name string, raw []byte) (err error) {
 	dir := filepath.Dir(name)
 	f, err := os.CreateTemp(dir, temporary)
 	if err != nil {

@@ -27,6 +27,8 @@ type file struct {
 	Blocked   int       `json:"blocked"`
 	Skipped   int       `json:"skipped"`
 	Messages  []message `json:"messages"`
+
+	Settings map[string]string `json:"settings,omitempty"`
 }
 
 type message struct {
@@ -58,7 +60,7 @@ func encode(r Run) ([]byte, error) {
 	}
 	f := file{
 		Version: version, RunID: r.RunID, Model: r.Model, Turn: r.Turn, Offered: r.Offered,
-		ToolCalls: r.ToolCalls, Blocked: r.Blocked, Skipped: r.Skipped,
+		ToolCalls: r.ToolCalls, Blocked: r.Blocked, Skipped: r.Skipped, Settings: r.Settings,
 	}
 	for i, m := range r.History {
 		// The loop keeps none. A hook that puts one in would miss it later.
@@ -105,7 +107,7 @@ func decode(raw []byte) (Run, error) {
 	}
 	r := Run{
 		RunID: f.RunID, Model: f.Model, Turn: f.Turn, Offered: f.Offered,
-		ToolCalls: f.ToolCalls, Blocked: f.Blocked, Skipped: f.Skipped,
+		ToolCalls: f.ToolCalls, Blocked: f.Blocked, Skipped: f.Skipped, Settings: f.Settings,
 	}
 	for _, w := range f.Messages {
 		m := hooks.Message{Role: w.Role, Content: w.Content, Name: w.Name, ToolCallID: w.ToolCallID}

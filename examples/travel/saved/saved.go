@@ -4,6 +4,8 @@
 // What is kept is the conversation as the loop has it. What hooks take out of the
 // messages of a single model call, and not of the history, is still in it: the
 // folder is for nobody but its owner.
+//
+// A run is gone on with by one process at a time: [Lock] sees to that.
 package saved
 
 import (
@@ -28,6 +30,10 @@ type Run struct {
 	ToolCalls int // that have their result, over all turns
 	Blocked   int // of these, the blocked ones and those with a withheld result
 	Skipped   int // that weren't made because a turn had too many
+
+	// Settings are the program's own: what it was told when the run began and has
+	// to know when it goes on.
+	Settings map[string]string
 }
 
 // Waiting returns the calls of the turn that have no result yet, in their order.

@@ -19,7 +19,7 @@ import (
 func waiting() saved.Run {
 	return saved.Run{
 		RunID: "run-1", Model: "m", Turn: 2, Offered: []string{"find_trains", "book_ticket"},
-		ToolCalls: 3, Blocked: 1, Skipped: 2,
+		ToolCalls: 3, Blocked: 1, Skipped: 2, Settings: map[string]string{"limit": "8"},
 		History: []hooks.Message{
 			{Role: "system", Content: "You are a travel assistant."},
 			{Role: "user", Content: "Book me <a> seat & one for Lucía 天😀.\n\u2028 \x00 \"", Name: "ana"},
