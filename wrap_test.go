@@ -1071,7 +1071,7 @@ func TestWrap_goexitOnAnotherGoroutine(t *testing.T) {
 			})
 			c := d.fresh()
 			err := d.run(ctx, c, func(context.Context, seamContext) error { runtime.Goexit(); return nil })
-			d.requireAborted(t, c, err, "no")
+			_ = d.requireAborted(t, c, err, "no")
 			if d.tool {
 				assert.Same(t, hooks.ErrGoexit, c.failure(), "of the body, for the record")
 			}
