@@ -162,6 +162,13 @@ func unidentified(r *round, failure *PanicError) *HookAborted {
 // safe for concurrent use.
 func SanitizeToolName(name string) string { return toolname.Sanitize(name) }
 
+// FoldToolName returns the folded form of a tool name, in which [MatchTool] compares
+// plain names: what is kept for each tool belongs under it, so that another spelling
+// is the same key. The form that [SanitizeToolName] makes of a name which it can't
+// write is another key, since the name can't be told from it. FoldToolName never
+// fails, and is safe for concurrent use.
+func FoldToolName(name string) string { return toolname.Fold(name) }
+
 // MatchTool reports whether an entry of [WithTools] covers the tool called
 // name. An entry with "*" or "?" in it is a pattern, another one a plain name.
 //

@@ -739,3 +739,13 @@ func hash8(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])[:8]
 }
+
+func TestFoldToolName_isOneForEachSpelling(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Web Search": "web_search", "webSearch": "web_search", "WEB-SEARCH": "web_search",
+		"search_天气": "search_天气", "search": "search", "Straße": "strasse", "": "",
+	} {
+		assert.Equal(t, want, hooks.FoldToolName(name), name)
+	}
+}

@@ -1,0 +1,2 @@
+// Package policy has ready-made policies for the hooks of agent loops.
+package policy
