@@ -117,11 +117,11 @@ func TestFallback_neverBehind(t *testing.T) {
 	t.Parallel()
 	abort, waits := hooks.Abort("no"), hooks.PassThrough(errBoom)
 	for name, err := range map[string]error{
-		"an abort":         abort,
-		"an interrupt":     waits,
-		"too deep":         hooks.ErrTooDeep,
-		"another attempt":  hooks.ErrNotAgain,
-		"wrapped":          fmt.Errorf("x: %w", abort),
+		"an abort":        abort,
+		"an interrupt":    waits,
+		"too deep":        hooks.ErrTooDeep,
+		"another attempt": hooks.ErrNotAgain,
+		"wrapped":         fmt.Errorf("x: %w", abort),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
