@@ -6,6 +6,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 
 	"github.com/loophooks/hooks"
 )
@@ -24,16 +25,11 @@ func anyError(err error, visit func(error) bool) bool {
 			if visit(err) {
 				return true
 			}
-			switch wrapping := err.(type) {
+			switch wrapping := err.(type) { //nolint:errorlint // this is the walk
 			case interface{ Unwrap() error }:
 				err = wrapping.Unwrap()
 			case interface{ Unwrap() []error }:
-				for _, joined := range wrapping.Unwrap() {
-					if walk(joined) {
-						return true
-					}
-				}
-				return false
+				return slices.ContainsFunc(wrapping.Unwrap(), walk)
 			default:
 				return false
 			}
@@ -60,7 +56,7 @@ func findError[T any](err error) (found T, ok bool) {
 // isError reports whether target is in err.
 func isError(err, target error) bool {
 	return anyError(err, func(err error) bool {
-		if err == target {
+		if err == target { //nolint:errorlint // each error of the tree comes by
 			return true
 		}
 		is, ok := err.(interface{ Is(error) bool })

@@ -52,7 +52,7 @@ func limiting[C any](after time.Duration, what string) hooks.AroundFunc[C] {
 		limited, cancel := context.WithTimeoutCause(ctx, after, late)
 		defer cancel()
 		err := next(limited)
-		if err == nil || context.Cause(limited) != error(late) || isFinal(err) {
+		if ours := context.Cause(limited) == error(late); err == nil || !ours || isFinal(err) { //nolint:errorlint // a cause isn't wrapped
 			return err
 		}
 		return &timeoutError{what, after, err}
