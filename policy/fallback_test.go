@@ -211,7 +211,10 @@ func TestFallback_afterSomethingWasShown(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []hooks.ChunkKind{hooks.ChunkText, hooks.ChunkReasoning} {
 		reg := hooks.NewRegistry()
-		policy.Fallback{Models: []string{"small"}}.Register(hooks.In(reg))
+		policy.Fallback{Models: []string{"small"}, If: func(*hooks.ModelCall, error) bool {
+			assert.NotEqual(t, hooks.ChunkText, kind, "there is nothing to decide")
+			return true
+		}}.Register(hooks.In(reg))
 		var asked []string
 		m := &hooks.ModelCall{Model: "large"}
 		err := askModel(t.Context(), reg, m, func(ctx context.Context, m *hooks.ModelCall) error {

@@ -255,6 +255,9 @@ func FuzzTruncate(f *testing.F) {
 		if !(tail <= 1) {
 			tail = 0.5
 		}
+		if len(a)+len(b) > 200 {
+			return
+		}
 		long := strings.Repeat(a, int(times))
 		parts := []hooks.Part{{Kind: "text", Text: strings.Repeat(b, int(times))}, {Kind: "image"}, {Kind: "text", Text: a + b}}
 		all := long + parts[0].Text + parts[2].Text
