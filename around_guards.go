@@ -6,27 +6,31 @@ package hooks
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/loophooks/hooks/internal/deep"
 )
 
-// checkpoint is what the guards of a pre point have let through.
+// checkpoint is what the guards of a pre point have let through. A nil one stands
+// where nobody would want to know of a change.
 type checkpoint struct {
-	pre     *point
-	guarded bool // there are guards, or watches that look at what they let through
-	known   bool // what they saw can be compared
-	id      identity
-	model   string
-	passed  *snapshot
+	pre    *point
+	known  bool // what they saw can be compared
+	id     identity
+	model  string
+	passed snapshot
 }
 
-// open notes what c is, if anybody in front of the body of p would want to know
-// of a change.
-func (k *checkpoint) open(s *seam, p *point, c any) {
-	k.pre = p.pres[len(p.pres)-1]
-	if k.guarded = k.pre.decided(s.frame); k.guarded {
-		k.pass(c)
+// newCheckpoint notes what c is in front of the body of p, if there are guards, or
+// watches that look at what they let through.
+func newCheckpoint(s *seam, p *point, c any) *checkpoint {
+	pre := p.pres[len(p.pres)-1]
+	if pre.unused() || !pre.decided(s.frame) {
+		return nil
 	}
+	k := &checkpoint{pre: pre}
+	k.pass(c)
+	return k
 }
 
 // decided says whether the point has guards or watches under the frame f.
@@ -39,8 +43,8 @@ func (p *point) decided(f *frame) bool {
 
 // pass notes what c is now.
 func (k *checkpoint) pass(c any) {
-	k.passed = new(snapshot)
-	k.known = k.read(c, &k.id, &k.model, k.passed) && k.passed.keepDeep()
+	k.passed = snapshot{}
+	k.known = k.read(c, &k.id, &k.model, &k.passed) && k.passed.keepDeep()
 }
 
 func (k *checkpoint) read(c any, id *identity, model *string, s *snapshot) bool {
@@ -57,13 +61,13 @@ func (k *checkpoint) read(c any, id *identity, model *string, s *snapshot) bool 
 
 // differs says whether c is no longer what the guards have let through.
 func (k *checkpoint) differs(c any) bool {
-	if !k.guarded {
+	if k == nil {
 		return false
 	}
 	var id identity
 	var model string
-	now := new(snapshot)
-	return !k.known || !k.read(c, &id, &model, now) || id != k.id || model != k.model || !k.passed.sameDeep(now)
+	var now snapshot
+	return !k.known || !k.read(c, &id, &model, &now) || id != k.id || model != k.model || !k.passed.sameDeep(&now)
 }
 
 // keepDeep copies what a later change in place would change, however deep, and
@@ -108,7 +112,7 @@ func (w *wrap[C]) askAgain(ctx context.Context) error {
 	if !w.check.differs(w.c) {
 		return nil
 	}
-	err := askGuards(&w.seam, ctx, &w.check, w.c)
+	err := askGuards(&w.seam, ctx, w.check, w.c)
 	if err != nil {
 		w.end(err, findAbort(err))
 		return err
@@ -123,8 +127,8 @@ func askGuards[C any](s *seam, ctx context.Context, k *checkpoint, c *C) (err er
 	s.stage = before
 	defer func() { s.stage = own }()
 	if s.call != nil {
-		s.inner.state.And(^uint32(nestDecided))
-		defer s.inner.state.Or(nestDecided)
+		atomic.AndUint32(&s.inner.state, ^uint32(nestDecided))
+		defer atomic.OrUint32(&s.inner.state, nestDecided)
 		if asked := s.inner.asked.Load(); asked != nil {
 			asked.enterBody()
 		}

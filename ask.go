@@ -79,12 +79,15 @@ func withDesk(ctx context.Context, outer *frame, d Desk, path []string) *frame {
 // f. That of a tool call says which
 // call it is to questions of sub-agents, where there is a desk to put them to.
 func (s *seam) bodyCtx(ctx context.Context, f *frame, c any) context.Context {
-	if s.kind == toolSeam {
-		if at := f.holds().desk; at != nil {
-			return withDesk(ctx, f, at.desk, append(slices.Clip(at.path), c.(*ToolCall).ID))
-		}
+	if s.kind != toolSeam || f.holds().desk == nil {
+		return ctx
 	}
-	return ctx
+	return askingCtx(ctx, f, c.(*ToolCall))
+}
+
+func askingCtx(ctx context.Context, f *frame, t *ToolCall) context.Context {
+	at := f.holds().desk
+	return withDesk(ctx, f, at.desk, append(slices.Clip(at.path), t.ID))
 }
 
 // Ask asks whether the call may run as it is now. It returns nil if it may, an
@@ -192,7 +195,7 @@ func askedAt(ctx context.Context, t *ToolCall) *nest {
 		return nil
 	}
 	for n := f.nest; n != nil && !n.observes; n = n.outer { // onlookers decide nothing
-		if n.call == t && n.state.Load() == 0 {
+		if n.call == t && atomic.LoadUint32(&n.state) == 0 {
 			return n
 		}
 	}

@@ -133,7 +133,7 @@ func (s *seam) settlePreTool(t *ToolCall, err error) error {
 	case t.answered:
 	case t.argErr != nil:
 		t.notRun(t.argErr)
-	case s.ctx.Err() != nil:
+	case s.inner != nil && s.ctx.Err() != nil: // hooks have run since open looked
 		s.stop(t, s.ctx.Err())
 	default:
 		t.clearResult()
@@ -204,17 +204,17 @@ func (s *seam) settlePostTool(t *ToolCall, post error) error {
 	if t.argErr != nil && t.level.Load() == 0 {
 		t.argErr = nil
 	}
+	if post == nil {
+		return s.fatal
+	}
 	if post == ErrGoexit { // nobody has checked the result
 		post = &HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit}
 	}
 	if findSuspended(post) != nil { // the value stands
 		return cmp.Or(s.fatal, post)
 	}
-	deep := post != nil && errtree.Has(post, ErrTooDeep)
-	switch {
-	case post == nil:
-		return s.fatal
-	case s.pass && !deep: // what waits isn't refused, but what it left is
+	deep := errtree.Has(post, ErrTooDeep)
+	if s.pass && !deep { // what waits isn't refused, but what it left is
 		t.Result, t.Parts = "", nil
 		return s.fatal
 	}

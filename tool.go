@@ -243,7 +243,6 @@ func (t *ToolCall) reset() {
 	t.run = false
 	t.Blocked, t.Err = nil, nil
 	t.clearResult()
-	t.body = toolResult{}
 }
 
 // clearRun takes out all that a run of the body left.
