@@ -16,9 +16,15 @@ import (
 type checkpoint struct {
 	pre    *point
 	known  bool // what they saw can be compared
-	id     identity
-	model  string
+	about  guardedCall
 	passed snapshot
+}
+
+// guardedCall is which call it is, and on whose behalf. An approval is bound to it.
+type guardedCall struct {
+	identity
+	model                   string
+	call, tenant, run, root string
 }
 
 // newCheckpoint notes what c is in front of the body of p, if there are guards, or
@@ -44,16 +50,23 @@ func (p *point) decided(f *frame) bool {
 // pass notes what c is now.
 func (k *checkpoint) pass(c any) {
 	k.passed = snapshot{}
-	k.known = k.read(c, &k.id, &k.model, &k.passed) && k.passed.keepDeep()
+	k.known = k.read(c, &k.about, &k.passed) && k.passed.keepDeep()
 }
 
-func (k *checkpoint) read(c any, id *identity, model *string, s *snapshot) bool {
+func (k *checkpoint) read(c any, a *guardedCall, s *snapshot) bool {
 	var failure *PanicError
-	if *id, failure = identify(k.pre, c); failure != nil {
+	if a.identity, failure = identify(k.pre, c); failure != nil {
 		return false
 	}
 	if m, ok := c.(modeled); ok {
-		*model = m.modelName()
+		a.model = m.modelName()
+	}
+	if t, ok := c.(identified); ok {
+		a.call = t.toolCallID()
+	}
+	if own, ok := c.(calling); ok {
+		caller := own.hookCaller()
+		a.tenant, a.run, a.root = caller.Tenant, caller.RunID, caller.RootRunID
 	}
 	t := tracker{side: before, point: k.pre.name, c: c}
 	return t.read(s)
@@ -64,10 +77,9 @@ func (k *checkpoint) differs(c any) bool {
 	if k == nil {
 		return false
 	}
-	var id identity
-	var model string
+	var a guardedCall
 	var now snapshot
-	return !k.known || !k.read(c, &id, &model, &now) || id != k.id || model != k.model || !k.passed.sameDeep(&now)
+	return !k.known || !k.read(c, &a, &now) || a != k.about || !k.passed.sameDeep(&now)
 }
 
 // keepDeep copies what a later change in place would change, however deep, and
@@ -146,7 +158,7 @@ func askGuards[C any](s *seam, ctx context.Context, k *checkpoint, c *C) (err er
 		r.running = &s.inner.questions().running
 	}
 	if r.filtered {
-		r.subject.also(k.id)
+		r.subject.also(k.about.identity)
 	}
 	room := new(recorder)
 	rec := r.recorder(room)

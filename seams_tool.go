@@ -360,7 +360,8 @@ func notRunReason(err error) string {
 // get a result that says so, and where their hooks hadn't begun no point fires for
 // them. Running ones finish; cancel ctx to stop them.
 // RunTools returns that first error, [ErrGoexit] for a hook or a body that ended
-// its goroutine. A nil or repeated call is an error before anything runs.
+// its goroutine. A nil or repeated call is an error before anything runs. Two calls
+// may have one ID, but only the first can be asked about ([ToolCall.Ask]).
 //
 // A call that waits, in its hooks or in its body, stops nothing: the others end,
 // and RunTools returns one [*Suspended] with the questions of all. (Where another
@@ -382,7 +383,13 @@ func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(conte
 			return fmt.Errorf("hooks: RunTools: call %d is the same *ToolCall as call %d; each call needs its own", i, first)
 		}
 		seen[t] = i
+		t.twin = t.ID != "" && slices.ContainsFunc(calls[:i], func(other *ToolCall) bool { return other.ID == t.ID })
 	}
+	defer func() {
+		for _, t := range calls {
+			t.twin = false
+		}
+	}()
 	var stop firstError
 	waits := make([]error, len(calls))
 	var group errgroup.Group
