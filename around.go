@@ -70,9 +70,10 @@ type AroundFunc[C any] = func(ctx context.Context, c *C, next func(context.Conte
 //	  - A hook that panics, or returns nil without having called next or given an
 //	    answer, has failed. What its next returned stands, and if it hasn't called it
 //	    the rest runs without the hook; [WithFailClosed] makes it an abort.
-//	  - Where c isn't what the guards of the pre point have let through they decide
-//	    once more, in front of the run, and its watches look again. Values are compared
-//	    deeply, but for what is behind pointers: who edits that sets a new pointer.
+//	  - Where c isn't what the guards of the pre point have let through (what goes in,
+//	    which call it is, and on whose behalf) they decide once more, in front of the
+//	    run, and its watches look again. Values are compared deeply, but for what is
+//	    behind pointers: who edits that sets a new pointer.
 //	  - Calls of next at the same time, or with a ctx that doesn't descend from the
 //	    hook's, or when the hook has returned, are errors and run nothing. The seam
 //	    waits for a next that a hook left running in another goroutine.

@@ -4,8 +4,7 @@ package hooks
 
 import "time"
 
-// account is what the event tells of one call of an around hook. A nil one
-// tells nothing.
+// account is what the event tells of one call of an around hook.
 type account struct {
 	entry   int // in the event
 	calls   int
@@ -29,18 +28,12 @@ func (w *wrap[C]) begin(l *level[C]) {
 
 // enter says that next begins, and leave that it has returned.
 func (a *account) enter() {
-	if a == nil {
-		return
-	}
 	a.calls++
 	a.changed = a.changed || a.seen.changed()
 	a.inside -= clock()
 }
 
 func (a *account) leave(p *point, c any) {
-	if a == nil {
-		return
-	}
 	a.inside += clock()
 	a.left = tracker{}
 	a.left.openSide(after, p, c)
@@ -88,6 +81,6 @@ func (w *wrap[C]) send() {
 			ev.Hooks[i].Outcome, ev.Hooks[i].Err = OutcomeFailed, ErrGoexit
 		}
 	}
-	ev.Runs, ev.Body = w.made.runs, w.took
+	ev.Runs, ev.Body = w.left.made.runs, w.took
 	w.rec.send()
 }

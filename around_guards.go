@@ -6,27 +6,37 @@ package hooks
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/loophooks/hooks/internal/deep"
 )
 
-// checkpoint is what the guards of a pre point have let through.
+// checkpoint is what the guards of a pre point have let through. A nil one stands
+// where nobody would want to know of a change.
 type checkpoint struct {
-	pre     *point
-	guarded bool // there are guards, or watches that look at what they let through
-	known   bool // what they saw can be compared
-	id      identity
-	model   string
-	passed  *snapshot
+	pre    *point
+	known  bool // what they saw can be compared
+	about  guardedCall
+	passed snapshot
 }
 
-// open notes what c is, if anybody in front of the body of p would want to know
-// of a change.
-func (k *checkpoint) open(s *seam, p *point, c any) {
-	k.pre = p.pres[len(p.pres)-1]
-	if k.guarded = k.pre.decided(s.frame); k.guarded {
-		k.pass(c)
+// guardedCall is which call it is, and on whose behalf. An approval is bound to it.
+type guardedCall struct {
+	identity
+	model                   string
+	call, tenant, run, root string
+}
+
+// newCheckpoint notes what c is in front of the body of p, if there are guards, or
+// watches that look at what they let through.
+func newCheckpoint(s *seam, p *point, c any) *checkpoint {
+	pre := p.pres[len(p.pres)-1]
+	if pre.unused() || !pre.decided(s.frame) {
+		return nil
 	}
+	k := &checkpoint{pre: pre}
+	k.pass(c)
+	return k
 }
 
 // decided says whether the point has guards or watches under the frame f.
@@ -39,17 +49,24 @@ func (p *point) decided(f *frame) bool {
 
 // pass notes what c is now.
 func (k *checkpoint) pass(c any) {
-	k.passed = new(snapshot)
-	k.known = k.read(c, &k.id, &k.model, k.passed) && k.passed.keepDeep()
+	k.passed = snapshot{}
+	k.known = k.read(c, &k.about, &k.passed) && k.passed.keepDeep()
 }
 
-func (k *checkpoint) read(c any, id *identity, model *string, s *snapshot) bool {
+func (k *checkpoint) read(c any, a *guardedCall, s *snapshot) bool {
 	var failure *PanicError
-	if *id, failure = identify(k.pre, c); failure != nil {
+	if a.identity, failure = identify(k.pre, c); failure != nil {
 		return false
 	}
 	if m, ok := c.(modeled); ok {
-		*model = m.modelName()
+		a.model = m.modelName()
+	}
+	if t, ok := c.(identified); ok {
+		a.call = t.toolCallID()
+	}
+	if own, ok := c.(calling); ok {
+		caller := own.hookCaller()
+		a.tenant, a.run, a.root = caller.Tenant, caller.RunID, caller.RootRunID
 	}
 	t := tracker{side: before, point: k.pre.name, c: c}
 	return t.read(s)
@@ -57,13 +74,12 @@ func (k *checkpoint) read(c any, id *identity, model *string, s *snapshot) bool 
 
 // differs says whether c is no longer what the guards have let through.
 func (k *checkpoint) differs(c any) bool {
-	if !k.guarded {
+	if k == nil {
 		return false
 	}
-	var id identity
-	var model string
-	now := new(snapshot)
-	return !k.known || !k.read(c, &id, &model, now) || id != k.id || model != k.model || !k.passed.sameDeep(now)
+	var a guardedCall
+	var now snapshot
+	return !k.known || !k.read(c, &a, &now) || a != k.about || !k.passed.sameDeep(&now)
 }
 
 // keepDeep copies what a later change in place would change, however deep, and
@@ -108,7 +124,7 @@ func (w *wrap[C]) askAgain(ctx context.Context) error {
 	if !w.check.differs(w.c) {
 		return nil
 	}
-	err := askGuards(&w.seam, ctx, &w.check, w.c)
+	err := askGuards(&w.seam, ctx, w.check, w.c)
 	if err != nil {
 		w.end(err, findAbort(err))
 		return err
@@ -123,8 +139,8 @@ func askGuards[C any](s *seam, ctx context.Context, k *checkpoint, c *C) (err er
 	s.stage = before
 	defer func() { s.stage = own }()
 	if s.call != nil {
-		s.inner.state.And(^uint32(nestDecided))
-		defer s.inner.state.Or(nestDecided)
+		atomic.AndUint32(&s.inner.state, ^uint32(nestDecided))
+		defer atomic.OrUint32(&s.inner.state, nestDecided)
 		if asked := s.inner.asked.Load(); asked != nil {
 			asked.enterBody()
 		}
@@ -142,7 +158,7 @@ func askGuards[C any](s *seam, ctx context.Context, k *checkpoint, c *C) (err er
 		r.running = &s.inner.questions().running
 	}
 	if r.filtered {
-		r.subject.also(k.id)
+		r.subject.also(k.about.identity)
 	}
 	room := new(recorder)
 	rec := r.recorder(room)

@@ -20,35 +20,46 @@ import (
 	"github.com/loophooks/hooks/internal/errtree"
 )
 
-// wrap is one passage of a body that has around hooks.
+// wrap is one passage of a body that has around hooks. It is used again for another
+// passage; what hooks and bodies may keep of it is in left.
 type wrap[C any] struct {
 	seam  seam // the passage's, while hooks run: that of the caller stays on the stack
 	p     *point
 	c     *C
 	body  Func[C]
+	left  *leftBehind[C]
 	rec   *recorder
-	first level[C]
 	few   [4]*hook
 	hooks []*hook // outermost first
 
-	made   wrapped    // what the seam is told
-	check  checkpoint // what the guards have let through
-	ends   error      // an abort, an interrupt and the like: nothing more runs
+	check  *checkpoint // what the guards have let through
+	ends   error       // an abort, an interrupt and the like: nothing more runs
 	abort  *HookAborted
 	failed error          // what the last run returned
 	panics *PanicError    // of the last run that did
 	theirs []*HookAborted // aborts in what the runs returned: they are no hook's
-	usage  Usage
-	took   time.Duration // of all runs, where somebody observes
+	usage  *Usage         // of all runs, nil without any or where there is none
+	took   time.Duration  // of all runs, where somebody observes
+}
+
+// leftBehind is what a passage may leave behind with its hooks and bodies: what is
+// in their ctx, and the next that a hook was given.
+type leftBehind[C any] struct {
+	first level[C]
+	more  []level[C] // of the hooks inside, for one call of each
+	nest  nest       // of the seam, if it had no hooks before
+	body  frame      // of the first run of the body
+	made  wrapped    // what the seam is told
 }
 
 // level is one call of an around hook, and the ctx that the hook gets: what it
 // hands to next has to descend from it.
 type level[C any] struct {
 	context.Context
-	w    *wrap[C]
-	hook *hook
-	at   int // its place among the hooks
+	frame *frame // the innermost of Context
+	w     *wrap[C]
+	hook  *hook
+	at    int // its place among the hooks
 
 	state  atomic.Uint32 // of the bits below
 	idle   chan struct{} // closed when the next has ended that the hook left running
@@ -73,47 +84,82 @@ func (l *level[C]) Value(key any) any {
 
 // runWrapped runs the body inside of the around hooks that p has.
 func runWrapped[C any](s *seam, p *point, c *C, body Func[C]) (err error) {
-	w := &wrap[C]{seam: *s, p: p, c: c, body: body}
-	defer w.close(s)
-	w.seam.stage = own // so that nobody asks here
-	ctx := w.seam.hookCtx()
-	var r round
-	if !r.open(ctx, &w.seam.inner.frame, p) {
-		return runOnce(&w.seam, s.bodyCtx(s.ctx, s.frame, c), c, body)
+	w, _ := p.wraps.Get().(*wrap[C])
+	if w == nil {
+		w = new(wrap[C])
 	}
-	r.began, r.inSeam = s.began, s.named
-	if len(r.watchers) > 0 {
-		w.rec = new(recorder)
+	w.seam, w.p, w.c, w.body, w.left = *s, p, c, body, new(leftBehind[C])
+	returned := false
+	defer func() { w.close(s, returned) }()
+	err = w.run()
+	returned = true
+	return err
+}
+
+func (w *wrap[C]) run() error {
+	s := &w.seam
+	s.stage = own       // so that nobody asks here
+	if s.inner == nil { // as hookCtx does
+		s.nestIn(s.ctx, &w.left.nest)
 	}
-	err = about(&r, w.rec, c)
-	w.pick(&r)
-	if err != nil || len(w.hooks) > 0 {
-		w.seam.wrapped = &w.made
-	}
+	ctx := s.hookCtx()
+	err, ok := w.find(ctx)
 	switch {
 	case err != nil:
+		s.wrapped = &w.left.made
 		w.end(err, findAbort(err))
-	case len(w.hooks) == 0:
-		return runOnce(&w.seam, s.bodyCtx(s.ctx, s.frame, c), c, body)
+	case !ok:
+		return runOnce(s, s.bodyCtx(s.ctx, s.frame, w.c), w.c, w.body)
 	default:
-		detach(c, before)
-		w.check.open(&w.seam, p, c)
-		err = w.call(ctx, &w.first, 0)
+		s.wrapped = &w.left.made
+		detach(w.c, before)
+		w.check = newCheckpoint(s, w.p, w.c)
+		if len(w.hooks) > 1 {
+			w.left.more = make([]level[C], len(w.hooks)-1)
+		}
+		err = w.call(ctx, &s.inner.frame, &w.left.first, 0)
 	}
 	return w.outcome(err)
 }
 
-// close hands the seam back, also where a goroutine ends, and sends the event.
-func (w *wrap[C]) close(s *seam) {
-	if m, ok := any(w.c).(metered); ok && w.made.runs > 0 {
-		*m.hookUsage() = w.usage
+// close hands the seam back, also where a goroutine ends, and sends the event. All
+// hooks have returned then, and with them every next.
+func (w *wrap[C]) close(s *seam, returned bool) {
+	if w.usage != nil {
+		*any(w.c).(metered).hookUsage() = *w.usage
 	}
 	*s = w.seam
 	w.send()
+	if p := w.p; returned {
+		*w = wrap[C]{}
+		p.wraps.Put(w)
+	}
 }
 
-// pick finds the hooks that the passage concerns.
+// find finds the hooks that the passage concerns, and who observes it.
+func (w *wrap[C]) find(ctx context.Context) (err error, some bool) {
+	if std := w.p.std.Load(); std != nil && w.p.scoped.Load() == 0 && observed.Load() == 0 && std.prepared(w.p.compile).state.Load() == direct {
+		w.hooks = std.hooks // the usual case
+		return nil, true
+	}
+	var r round
+	if !r.open(ctx, &w.seam.inner.frame, w.p) {
+		return nil, false
+	}
+	r.began, r.inSeam = w.seam.began, w.seam.named
+	if len(r.watchers) > 0 {
+		w.rec = new(recorder)
+	}
+	err = about(&r, w.rec, w.c)
+	w.pick(&r)
+	return err, len(w.hooks) > 0
+}
+
 func (w *wrap[C]) pick(r *round) {
+	if l := &r.inline[0].main; r.n == 1 && !l.filtersTools && !l.picky { // all of them
+		w.hooks = l.hooks
+		return
+	}
 	w.hooks = w.few[:0]
 	for i := range r.n {
 		l := &r.chain(i).main
@@ -123,15 +169,20 @@ func (w *wrap[C]) pick(r *round) {
 	}
 }
 
-// call runs the hook at a place, with ctx as that of the hook around it left it.
-func (w *wrap[C]) call(ctx context.Context, l *level[C], at int) error {
-	l.Context, l.w, l.at, l.hook = ctx, w, at, w.hooks[at]
+// call runs the hook at a place, with ctx, of which f is the innermost frame, as the
+// hook around it left it.
+func (w *wrap[C]) call(ctx context.Context, f *frame, l *level[C], at int) error {
+	l.Context, l.frame, l.w, l.at, l.hook = ctx, f, w, at, w.hooks[at]
 	if l.hook.once {
 		w.hooks[at] = nil // it has had its run, whatever the hooks around do
 	}
 	ensureInput(prepare(w.p, w.c))
 	w.begin(l)
 	panicked, err := l.run()
+	if err == nil && panicked == nil && l.called && w.rec == nil { // nothing to rule on
+		w.broken()
+		return w.ends
+	}
 	ruled := w.judge(l, err, panicked)
 	w.finish(l, ruled)
 	switch {
@@ -145,7 +196,7 @@ func (w *wrap[C]) call(ctx context.Context, l *level[C], at int) error {
 	if err := w.ready(ctx); err != nil {
 		return err
 	}
-	return w.proceed(ctx, at) // the rest runs without it
+	return w.proceed(ctx, f, at) // the rest runs without it
 }
 
 // run calls the hook, and waits for a next that it left running.
@@ -206,13 +257,17 @@ var (
 )
 
 // next is what the hook gets to run the rest.
-func (l *level[C]) next(ctx context.Context) (err error) {
+func (l *level[C]) next(ctx context.Context) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
 	defer l.leave()
-	if ctx == nil || ctx.Value(l) != any(l) {
-		return errNextCtx
+	f := l.frame
+	if ctx != context.Context(l) {
+		if ctx == nil || ctx.Value(l) != any(l) {
+			return errNextCtx
+		}
+		f = frameOf(ctx)
 	}
 	if err := l.w.ready(ctx); err != nil {
 		return err
@@ -222,14 +277,18 @@ func (l *level[C]) next(ctx context.Context) (err error) {
 	if v != nil {
 		v.level.Add(-1)
 	}
-	l.account.enter()
+	if l.account != nil {
+		l.account.enter()
+	}
 	defer func() {
-		l.account.leave(l.w.p, l.w.c)
+		if l.account != nil {
+			l.account.leave(l.w.p, l.w.c)
+		}
 		if v != nil {
 			v.level.Add(1)
 		}
 	}()
-	l.err = l.w.proceed(ctx, l.at)
+	l.err = l.w.proceed(ctx, f, l.at)
 	return l.err
 }
 
@@ -242,33 +301,38 @@ func (w *wrap[C]) ready(ctx context.Context) error {
 }
 
 // proceed runs what is inside the hook at a place.
-func (w *wrap[C]) proceed(ctx context.Context, at int) error {
+func (w *wrap[C]) proceed(ctx context.Context, f *frame, at int) error {
 	for at++; at < len(w.hooks); at++ {
 		if w.hooks[at] != nil {
-			return w.call(ctx, new(level[C]), at)
+			return w.call(ctx, f, w.level(at), at)
 		}
 	}
-	return w.once(ctx)
+	return w.once(ctx, f)
+}
+
+// level returns a new level for the hook at a place inside the outermost.
+func (w *wrap[C]) level(at int) *level[C] {
+	if l := &w.left.more[at-1]; l.w == nil {
+		return l
+	}
+	return new(level[C])
 }
 
 // once runs the body one more time.
-func (w *wrap[C]) once(ctx context.Context) (err error) {
+func (w *wrap[C]) once(ctx context.Context, f *frame) (err error) {
 	if err := w.seam.streamed.notAgain(); err != nil {
 		return err
 	}
 	ensureInput(prepare(w.p, w.c))
-	if own, ok := any(w.c).(rerunner); ok {
-		own.clearRun()
-	}
-	if own, ok := any(w.c).(refuser); ok && own.refusal() != nil {
-		return own.refusal()
+	if err := clearRun(w.c); err != nil {
+		return err
 	}
 	if err := w.askAgain(ctx); err != nil {
 		return err
 	}
-	w.made.runs++
+	w.left.made.runs++
 	w.failed = ErrGoexit
-	inside := w.bodyFrame(ctx)
+	inside := w.bodyFrame(ctx, f)
 	began := time.Duration(0)
 	if w.rec != nil {
 		began = clock()
@@ -295,16 +359,17 @@ func (w *wrap[C]) once(ctx context.Context) (err error) {
 
 // ran notes what one run of the body left.
 func (w *wrap[C]) ran(err error) error {
-	if m, ok := any(w.c).(metered); ok {
-		w.usage.add(*m.hookUsage())
+	if usage := keepRun(w.c); usage != nil {
+		if w.usage == nil {
+			w.usage = new(Usage)
+		}
+		w.usage.add(*usage)
 	}
-	if value, ok := any(w.c).(keeper); ok {
-		value.keep()
-	}
-	detach(w.c, own) // the body may have kept what it saw
+	detachRun(w.c, err)
 	if err == nil {
 		return nil
 	}
+
 	walkAborts(err, func(a *HookAborted) bool {
 		w.theirs = append(w.theirs, a)
 		return false
@@ -318,10 +383,14 @@ func (w *wrap[C]) ran(err error) error {
 	return err
 }
 
-// bodyFrame returns the frame over ctx for the body, which isn't in the hooks of
-// the seam: what it opens counts as opened where the seam was.
-func (w *wrap[C]) bodyFrame(ctx context.Context) *frame {
-	f := newFrame(ctx, frameOf(ctx))
+// bodyFrame returns the frame over ctx, that of hooks, for the body, which isn't in
+// the hooks of the seam: what it opens counts as opened where the seam was.
+func (w *wrap[C]) bodyFrame(ctx context.Context, hooks *frame) *frame {
+	f := &w.left.body
+	if w.left.made.runs > 1 { // an earlier run may have kept its ctx
+		f = new(frame)
+	}
+	*f = newFrame(ctx, hooks)
 	f.nest = nil
 	if w.seam.frame != nil {
 		f.nest = w.seam.frame.nest
@@ -331,7 +400,7 @@ func (w *wrap[C]) bodyFrame(ctx context.Context) *frame {
 		carried.inner = inner
 		f.carried = &carried
 	}
-	return &f
+	return f
 }
 
 // end ends the operation: nothing more runs, and the seam returns err whatever
@@ -403,24 +472,25 @@ func (w *wrap[C]) answered() bool {
 // outcome settles what the seam takes the body to have returned, where the
 // outermost hook returned err.
 func (w *wrap[C]) outcome(err error) error {
-	s := &w.seam
-	switch done := s.ctx.Err(); {
+	switch {
 	case w.abort != nil:
-		w.made.refused, w.made.err = w.abort, w.failed
+		w.left.made.refused, w.left.made.err = w.abort, w.failed
 		if own, ok := any(w.c).(rerunner); ok {
 			own.clearValue()
 		}
 		return w.abort
 	case w.ends != nil:
 		err = w.ends
-	case done != nil && w.made.runs == 0 && !w.answered() && (err == nil || errtree.Is(err, done)):
-		if t, ok := any(w.c).(*ToolCall); ok {
-			s.stop(t, done)
+	case w.left.made.runs == 0:
+		if done := w.seam.ctx.Err(); done != nil && !w.answered() && (err == nil || errtree.Is(err, done)) {
+			if t, ok := any(w.c).(*ToolCall); ok {
+				w.seam.stop(t, done)
+			}
+			return done
 		}
-		return done
 	}
 	if w.panics != nil && err != nil && errtree.Has(err, w.panics) {
-		w.made.panics = w.panics
+		w.left.made.panics = w.panics
 	}
 	return err
 }

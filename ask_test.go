@@ -1631,3 +1631,32 @@ func TestAsk_aroundHookChangesWhatWasApproved(t *testing.T) {
 	require.NoError(t, hooks.RunTool(ctx, call, seamReturns("paid")))
 	assert.Equal(t, "paid", call.Result)
 }
+
+// Two calls of a turn with one ID would be one question on resumption: the second is
+// refused with a reason that says so, and the first can wait.
+func TestRunTools_asksAboutOneCallForEachID(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var asked []string
+	desk := &askDesk{}
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, c *hooks.ToolCall) error {
+		asked = append(asked, c.Name)
+		return c.Ask(ctx, hooks.Question{})
+	}, hooks.In(r), hooks.WithName("approval"))
+	calls := []*hooks.ToolCall{{ID: "1", Name: "pay"}, {ID: "1", Name: "send"}, {ID: "2", Name: "read"}}
+	for _, c := range calls {
+		c.RootRunID = "run"
+	}
+	err := hooks.RunTools(hooks.WithDesk(ctx, desk), calls, 0, seamReturns("ok"))
+	waits, ok := errors.AsType[*hooks.Suspended](err)
+	require.True(t, ok)
+	assert.Len(t, waits.Questions, 2)
+	assert.Equal(t, []string{"pay", "send", "read"}, asked)
+	assert.NotNil(t, calls[0].Suspended())
+	assert.NotNil(t, calls[2].Suspended())
+	require.NotNil(t, calls[1].Blocked)
+	assert.ErrorContains(t, calls[1].Blocked.Err, `two calls of the turn have the ID "1"`)
+	assert.NotEmpty(t, calls[1].Result)
+	_ = hooks.RunTool(hooks.WithDesk(ctx, desk), calls[1], seamReturns("ok"))
+	assert.NotNil(t, calls[1].Suspended(), "alone it has no twin")
+}

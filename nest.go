@@ -31,7 +31,7 @@ type nest struct {
 	observes bool         // of observers and watches, which share one root
 	broken   atomic.Bool  // what root points to, in the outermost one
 
-	state atomic.Uint32 // bits of the constants below
+	state uint32 // bits of the constants below, written by atomic operations once hooks have the ctx
 
 	// Of a tool seam: its call, and what was asked in the passage.
 	call  *ToolCall
@@ -44,7 +44,7 @@ const (
 	nestDecided             // no hook of the pre point of the tool call runs
 )
 
-func (n *nest) over() bool { return n.state.Load()&nestOver != 0 }
+func (n *nest) over() bool { return atomic.LoadUint32(&n.state)&nestOver != 0 }
 
 // openNest returns the innermost hooks of ctx whose seam is still open, nil for
 // none. A follow-up that a hook started and didn't wait for is in no seam.
@@ -115,15 +115,20 @@ func (n *nest) fault(at InterceptionPoint) error {
 // with what f, the innermost frame of ctx, carries.
 func newNest(ctx context.Context, f *frame, outer *nest) *nest {
 	in := new(nest)
-	in.begin(ctx, f)
-	in.outer, in.depth, in.root = outer, 1, &in.broken
-	if outer != nil {
-		in.depth, in.root, in.observes = outer.depth+1, outer.root, outer.observes
-	}
-	if in.observes {
-		in.below = outer.below + 1
-	}
+	in.inside(ctx, f, outer)
 	return in
+}
+
+// inside makes n what newNest returns.
+func (n *nest) inside(ctx context.Context, f *frame, outer *nest) {
+	n.begin(ctx, f)
+	n.outer, n.depth, n.root = outer, 1, &n.broken
+	if outer != nil {
+		n.depth, n.root, n.observes = outer.depth+1, outer.root, outer.observes
+	}
+	if n.observes {
+		n.below = outer.below + 1
+	}
 }
 
 // begin makes the frame of n one over ctx.
@@ -154,7 +159,7 @@ func onlookers(ctx context.Context) (context.Context, *nest) {
 // end says that the seam, or the onlooker, has returned.
 func (n *nest) end() {
 	if n != nil {
-		n.state.Or(nestOver)
+		atomic.OrUint32(&n.state, nestOver)
 	}
 }
 

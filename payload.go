@@ -68,6 +68,46 @@ type (
 	identified interface{ toolCallID() string }
 )
 
+// clearRun takes out of c what the last run of its body left, and returns why the
+// body can't be run, nil if it can.
+func clearRun(c any) error {
+	switch c := c.(type) { // the first two need no dynamic look-up, here and below
+	case *ToolCall:
+		c.clearRun()
+		return c.argErr
+	case *ModelCall:
+		c.clearRun()
+		return nil
+	}
+	if own, ok := c.(rerunner); ok {
+		own.clearRun()
+	}
+	if own, ok := c.(refuser); ok {
+		return own.refusal()
+	}
+	return nil
+}
+
+// keepRun has c remember its value as a run of its body left it, and returns the
+// usage of that run, nil if it has none.
+func keepRun(c any) *Usage {
+	switch c := c.(type) {
+	case *ToolCall:
+		c.keep()
+		return nil
+	case *ModelCall:
+		c.keep()
+		return c.hookUsage()
+	}
+	if own, ok := c.(keeper); ok {
+		own.keep()
+	}
+	if own, ok := c.(metered); ok {
+		return own.hookUsage()
+	}
+	return nil
+}
+
 // inputMap is where a context keeps its input, which no hook may find nil: not
 // even the one behind a hook that set it so.
 type inputMap = *map[string]any

@@ -108,6 +108,7 @@ type point struct {
 	pres       []*point
 	post       *point      // of a body and a flow: what follows
 	told       atomic.Bool // of a body: it was logged that its around hooks don't run
+	wraps      sync.Pool   // of a body: *wrap[C] that no passage uses
 }
 
 // points holds every point of the process by its name.

@@ -42,18 +42,9 @@ func runBody[C any](s *seam, c *C, body Func[C], keepPanic bool) (err error) {
 			panic(value)
 		}
 	}()
-	switch p := s.bodyPoint(); {
-	case p != nil && !p.unused() && p.enabled(s.frame):
+	if p := s.bodyPoint(); p != nil && !p.unused() && p.enabled(s.frame) {
 		err = runWrapped(s, p, c, body)
-	case s.link == nil && s.flow == nil: // nothing to stream at: runOnce without a further call
-		err = body(s.ctx, c)
-	case s.streamed == nil && s.link != nil && !s.link.apart && s.frame.holds().desk == nil: // the same
-		s.beginRun()
-		err = body(s.ctx, c)
-		if s.endRun(); s.streamed != nil {
-			err = s.streamed.endRun(c, err)
-		}
-	default:
+	} else {
 		err = runOnce(s, s.bodyCtx(s.ctx, s.frame, c), c, body)
 	}
 	left = true

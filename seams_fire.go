@@ -5,6 +5,8 @@ package hooks
 
 import (
 	"context"
+	"slices"
+	"sync/atomic"
 )
 
 // fire dispatches p, before or after the body, and settles what came of it. A
@@ -157,7 +159,7 @@ func (s *seam) fired(p *point, c any, err error) error {
 		s.values.level.Add(-1)
 	}
 	if s.call != nil && s.stage == before {
-		s.inner.state.Or(nestDecided) // onlookers have nothing to ask
+		atomic.OrUint32(&s.inner.state, nestDecided) // onlookers have nothing to ask
 	}
 	if fault := s.inner.fault(p.name); fault != nil {
 		err = fault
@@ -175,6 +177,17 @@ func detach(c any, at side) {
 	}
 }
 
+// detachRun gives around hooks copies of what a run of the body that returned err may
+// have kept. The input of a tool that succeeded is its own: a copy for each call would
+// cost more than the hooks do, and who runs a tool on another input has seen it fail.
+func detachRun(c any, err error) {
+	if t, ok := c.(*ToolCall); ok && err == nil {
+		t.Parts = slices.Clone(t.Parts)
+		return
+	}
+	detach(c, own)
+}
+
 // hookCtx returns the ctx for the hooks of the seam. Post points get a live one,
 // since the audit of a cancelled run has to be written too.
 func (s *seam) hookCtx() context.Context {
@@ -183,18 +196,24 @@ func (s *seam) hookCtx() context.Context {
 		ctx, detached = context.WithoutCancel(ctx), true
 	}
 	if s.inner == nil || s.stale || detached {
-		in := newNest(ctx, s.frame, s.outer)
-		if in.call = s.call; s.stage != before {
-			in.state.Store(nestDecided)
-		}
-		if s.inner != nil {
-			in.root = s.inner.root
-			in.asked.Store(s.inner.asked.Load())
-			s.inner.end()
-		}
-		s.inner, s.stale = in, detached
+		s.nestIn(ctx, new(nest))
+		s.stale = detached
 	}
 	return &s.inner.frame
+}
+
+// nestIn makes in, which is new, the nest of the hooks that the seam runs from now on.
+func (s *seam) nestIn(ctx context.Context, in *nest) {
+	in.inside(ctx, s.frame, s.outer)
+	if in.call = s.call; s.stage != before {
+		in.state = nestDecided
+	}
+	if s.inner != nil {
+		in.root = s.inner.root
+		in.asked.Store(s.inner.asked.Load())
+		s.inner.end()
+	}
+	s.inner = in
 }
 
 // settle applies what came of a point to the context, shows a stream that waited

@@ -133,7 +133,7 @@ func (s *seam) settlePreTool(t *ToolCall, err error) error {
 	case t.answered:
 	case t.argErr != nil:
 		t.notRun(t.argErr)
-	case s.ctx.Err() != nil:
+	case s.inner != nil && s.ctx.Err() != nil: // hooks have run since open looked
 		s.stop(t, s.ctx.Err())
 	default:
 		t.clearResult()
@@ -204,17 +204,17 @@ func (s *seam) settlePostTool(t *ToolCall, post error) error {
 	if t.argErr != nil && t.level.Load() == 0 {
 		t.argErr = nil
 	}
+	if post == nil {
+		return s.fatal
+	}
 	if post == ErrGoexit { // nobody has checked the result
 		post = &HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit}
 	}
 	if findSuspended(post) != nil { // the value stands
 		return cmp.Or(s.fatal, post)
 	}
-	deep := post != nil && errtree.Has(post, ErrTooDeep)
-	switch {
-	case post == nil:
-		return s.fatal
-	case s.pass && !deep: // what waits isn't refused, but what it left is
+	deep := errtree.Has(post, ErrTooDeep)
+	if s.pass && !deep { // what waits isn't refused, but what it left is
 		t.Result, t.Parts = "", nil
 		return s.fatal
 	}
@@ -360,7 +360,8 @@ func notRunReason(err error) string {
 // get a result that says so, and where their hooks hadn't begun no point fires for
 // them. Running ones finish; cancel ctx to stop them.
 // RunTools returns that first error, [ErrGoexit] for a hook or a body that ended
-// its goroutine. A nil or repeated call is an error before anything runs.
+// its goroutine. A nil or repeated call is an error before anything runs. Two calls
+// may have one ID, but only the first can be asked about ([ToolCall.Ask]).
 //
 // A call that waits, in its hooks or in its body, stops nothing: the others end,
 // and RunTools returns one [*Suspended] with the questions of all. (Where another
@@ -382,7 +383,13 @@ func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(conte
 			return fmt.Errorf("hooks: RunTools: call %d is the same *ToolCall as call %d; each call needs its own", i, first)
 		}
 		seen[t] = i
+		t.twin = t.ID != "" && slices.ContainsFunc(calls[:i], func(other *ToolCall) bool { return other.ID == t.ID })
 	}
+	defer func() {
+		for _, t := range calls {
+			t.twin = false
+		}
+	}()
 	var stop firstError
 	waits := make([]error, len(calls))
 	var group errgroup.Group

@@ -1146,10 +1146,13 @@ func TestRunTools_returnsFirstStop(t *testing.T) {
 func TestRunTools_waitsForRunningSiblings(t *testing.T) {
 	t.Parallel()
 	ctx, r := newRun(t)
-	stopped := make(chan struct{})
+	stopped, running := make(chan struct{}), make(chan struct{})
 	var posts, bodies atomic.Int64
 	seamOnTool(r, hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
 		if call.ID == "3" {
+			for range 3 { // a body that hasn't begun wouldn't run
+				<-running
+			}
 			return &hooks.HookAborted{Reason: "over budget", StopRun: true}
 		}
 		return nil
@@ -1165,6 +1168,7 @@ func TestRunTools_waitsForRunningSiblings(t *testing.T) {
 	exit := seamLeave(t, func() error {
 		return hooks.RunTools(ctx, calls, 0, func(ctx context.Context, call *hooks.ToolCall) error {
 			bodies.Add(1)
+			running <- struct{}{}
 			<-stopped
 			assert.NoError(t, ctx.Err(), "only a cancel of ctx stops them")
 			call.Result = "ok"

@@ -170,16 +170,18 @@ const (
 //		return out.End(nil)
 //	}
 //
-// Where a guard or a fail-closed hook at the post point has yet to decide, and
-// isn't [AfterShown], nothing is shown before the post hooks have passed; the seam
-// shows it then, as one chunk for each run of text if a hook changed something, and
-// what a hook wrote passes the filters anew. Where a post hook says that the run waits
-// it isn't shown, since nobody has decided. Of a
-// framework's own context that takes a HookPayload which is a string; with another
-// payload that a hook changed nothing is shown, and without one the text is shown as
-// it was streamed. So show may be called until the seam returns, and must not wait for
-// somebody who waits for the seam. An error of show ends the stream; a show that wants the answer to be
-// finished without anybody looking returns nil.
+// Where the post point has a guard or a fail-closed hook when the stream is opened,
+// and that isn't [AfterShown], nothing is shown before the post hooks have passed. The
+// seam shows it then, as one chunk for each run of text if a hook changed something,
+// and what a hook wrote passes the filters anew. Where a post hook says that the run
+// waits it isn't shown, since nobody has decided. So show may be called until the seam
+// returns, and must not wait for somebody who waits for the seam. An error of show
+// ends the stream; a show that wants the answer to be finished without anybody looking
+// returns nil.
+//
+// Of a framework's own context that takes a HookPayload which is a string. With another
+// payload that a hook changed nothing is shown, and without one the text is shown as it
+// was streamed.
 //
 // Afterwards Response, or Result, is what the filters let through: where the body
 // left it empty, and where they changed anything. RawResponse, RawResult and

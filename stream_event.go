@@ -76,6 +76,16 @@ func (l *streamLog) failed(g *stage, ruled ruling) {
 	l.refused(ruled.abort)
 }
 
+// suspended says that a filter has ended the stream because the run waits.
+func (l *streamLog) suspended(g *stage, waits *Suspended) {
+	if l == nil {
+		return
+	}
+	run := &l.rec.event.Hooks[g.at]
+	run.Outcome, run.Err = OutcomeSuspended, waits.Err
+	l.rec.settled(waits)
+}
+
 // refused says what has ended the stream.
 func (l *streamLog) refused(a *HookAborted) {
 	if l != nil {

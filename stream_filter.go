@@ -355,6 +355,7 @@ func (s *Stream) judge(g *stage, err error, panicked *PanicError) {
 	if panicked == nil && findAbort(err) == nil {
 		if found := findSuspended(err); found != nil {
 			s.of.waits = suspension(found, err)
+			s.log.suspended(g, s.of.waits)
 			s.stop(s.of.waits)
 			return
 		}

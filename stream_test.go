@@ -1569,6 +1569,24 @@ func TestStream_suspendedByAFilter(t *testing.T) {
 	})
 }
 
+// The event of a stream that a filter has suspended says so.
+func TestStream_eventOfASuspension(t *testing.T) {
+	t.Parallel()
+	streamEach(t, func(t *testing.T, s *streamed) {
+		log := record(t, s.r)
+		waits := errors.New("a person looks at it")
+		s.filter(func() hooks.Filter {
+			return func(context.Context, *hooks.Window) error { return hooks.PassThrough(waits) }
+		}, hooks.WithName("ask"))
+		require.ErrorIs(t, s.push("text"), waits)
+		ev := log.one(t)
+		assert.Equal(t, hooks.OutcomeSuspended, ev.Outcome)
+		require.Len(t, ev.Hooks, 1)
+		assert.Equal(t, hooks.OutcomeSuspended, ev.Hooks[0].Outcome)
+		assert.ErrorIs(t, ev.Hooks[0].Err, waits)
+	})
+}
+
 // Rule 8: one event for each stream, at its end.
 func TestStream_event(t *testing.T) {
 	t.Parallel()

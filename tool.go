@@ -35,6 +35,7 @@ type ToolCall struct {
 	answered bool
 	run      bool  // for ShouldRun, after BeginTool
 	ran      bool  // the body did run
+	twin     bool  // an earlier call of the turn has its ID
 	argErr   error // what SetArguments found wrong
 	input    ownMap
 	body     toolResult
@@ -243,7 +244,6 @@ func (t *ToolCall) reset() {
 	t.run = false
 	t.Blocked, t.Err = nil, nil
 	t.clearResult()
-	t.body = toolResult{}
 }
 
 // clearRun takes out all that a run of the body left.

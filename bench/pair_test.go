@@ -23,6 +23,12 @@ func counted(t *testing.T) *int {
 	count(t, &emptyModelBody, func(context.Context, *hooks.ModelCall) error { *calls++; return nil })
 	count(t, &emptyExecutionBody, func(context.Context, *hooks.Execution) error { *calls++; return nil })
 	count(t, &idleWatch, func(context.Context, *hooks.ToolCall, error) { *calls++ })
+	around, ask := idleAround, askingGuard
+	count(t, &idleAround, func(ctx context.Context, c *hooks.ToolCall, next func(context.Context) error) error {
+		*calls++
+		return around(ctx, c, next)
+	})
+	count(t, &askingGuard, func(ctx context.Context, c *hooks.ToolCall) error { *calls++; return ask(ctx, c) })
 	count(t, &observe, func(context.Context, hooks.HookDispatchedEvent) { *calls++ })
 	return calls
 }

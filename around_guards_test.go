@@ -484,6 +484,57 @@ func TestGuard_asksWhenAskedAgain(t *testing.T) {
 	assert.Nil(t, call.Blocked)
 }
 
+// On whose behalf a call runs, and which call it is, is what the guards let through,
+// too: an approval is for that.
+func TestGuard_askedAgainAboutWhoCalls(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*hooks.ToolCall){
+		"tenant":      func(c *hooks.ToolCall) { c.Tenant = "other" },
+		"run":         func(c *hooks.ToolCall) { c.RunID = "other" },
+		"root run":    func(c *hooks.ToolCall) { c.RootRunID = "other" },
+		"ID":          func(c *hooks.ToolCall) { c.ID = "other" },
+		"nothing":     func(*hooks.ToolCall) {},
+		"a label":     func(c *hooks.ToolCall) { c.Put("label", 1) },
+		"the request": func(c *hooks.ToolCall) { c.Request = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			want, looks := 1, 0
+			switch name {
+			case "tenant", "run", "root run", "ID":
+				want = 2
+			}
+			hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error { looks++; return nil }, hooks.In(r))
+			hooks.Around(hooks.ToolBody, func(ctx context.Context, c *hooks.ToolCall, next nextFunc) error {
+				edit(c)
+				return next(ctx)
+			}, hooks.In(r))
+			call := &hooks.ToolCall{Caller: hooks.Caller{RunID: "r", Tenant: "t"}, ID: "1", Name: "search"}
+			require.NoError(t, hooks.RunTool(ctx, call, noop))
+			assert.Equal(t, want, looks)
+		})
+	}
+}
+
+// An approval for one tenant lets nothing run for another.
+func TestAround_approvalIsForOneTenant(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	var prompts []string
+	ctx = hooks.WithHumanInput(ctx, wrapPerson(func(prompt string) { prompts = append(prompts, prompt) }))
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, c *hooks.ToolCall) error {
+		return c.Ask(ctx, hooks.Question{})
+	}, hooks.In(r))
+	hooks.Around(hooks.ToolBody, func(ctx context.Context, c *hooks.ToolCall, next nextFunc) error {
+		c.Tenant = "other"
+		return next(ctx)
+	}, hooks.In(r))
+	call := &hooks.ToolCall{Caller: hooks.Caller{RunID: "r", RootRunID: "r", Tenant: "one"}, ID: "1", Name: "search"}
+	require.NoError(t, hooks.RunTool(ctx, call, noop))
+	assert.Len(t, prompts, 2)
+}
+
 // A HookPayload that panics tells nothing: the guards are asked.
 func TestGuard_askedAgainAboutAnUnreadablePayload(t *testing.T) {
 	t.Parallel()

@@ -369,7 +369,7 @@ func TestWrap_bodyKeepsItsInputConcurrentSafe(t *testing.T) {
 						}
 					}
 				})
-				return nil
+				return errors.New("busy")
 			}))
 			close(over)
 			left.Wait()
