@@ -17,8 +17,7 @@ import (
 // A tool that fetches pages of one host. The guard reads the URL; the client that the
 // tool takes from ctx looks at the redirects, and at the address behind the name.
 func ExampleURLs() {
-	var web *httptest.Server
-	web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/away" {
 			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
 			return
