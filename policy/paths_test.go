@@ -273,6 +273,10 @@ func TestPaths_passesOverUnreadableArguments(t *testing.T) {
 	_, root := openDir(t)
 	r := hookstest.Registry(t)
 	policy.Paths{Root: root}.Register(hooks.In(r))
+	hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+		call.Input["path"] = "/default"
+		return nil
+	}, hooks.In(r))
 	call := &hooks.ToolCall{Name: "read_file"}
 	require.Error(t, call.SetArguments(`{"path":`))
 	got := passCall(t, r, call)

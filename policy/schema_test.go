@@ -125,6 +125,8 @@ func TestSchema_refusesNumbersThatTakeSeconds(t *testing.T) {
 		schemaCall(t, `{"properties":{"n":{"multipleOf":3}}}`, `{"n":[`+n+`]}`).refused(t, "policy.Schema", "/n/0: number too large", n[:5])
 	}
 	assert.Less(t, time.Since(began), 10*time.Second)
+	schemaCall(t, `{}`, `{"n":{"a":[1e2000,1,1e2000],"b":{"c":1e2000}}}`).
+		refused(t, "policy.Schema", "/n/a/0: number too large; /n/a/2: number too large; /n/b/c: number too large")
 	schemaCall(t, `{"properties":{"n":{"maximum":3}}}`, `{"n":1e400}`).refused(t, "policy.Schema", "/n: maximum")
 	schemaCall(t, `{"properties":{"n":{"minimum":3}}}`, `{"n":1e400}`).ran(t)
 }

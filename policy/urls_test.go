@@ -366,8 +366,9 @@ func TestURLs_clientJudgesRedirects(t *testing.T) {
 	} {
 		to.Store(target)
 		before := s.hits.Load()
-		_, err := fetch(t, u, s.at("localhost"))
+		resp, err := fetch(t, u, s.at("localhost"))
 		require.ErrorContains(t, err, "policy: URLs: "+want, target)
+		assert.NotNil(t, resp, "net/http hands out the redirect that wasn't followed")
 		if strings.HasPrefix(want, "more") {
 			assert.EqualValues(t, 6, s.hits.Load()-before, "the first request and five redirects")
 		} else {
