@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/hookstest"
 	"github.com/loophooks/hooks/policy"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -217,6 +218,15 @@ func TestRate_takesOneTokenForAPassage(t *testing.T) {
 		hooks.On(hooks.PreToolCall, func(_ context.Context, t *hooks.ToolCall) error { t.Answer("a"); return nil }, hooks.In(reg))
 		assert.Empty(t, limitCall(t, ctx, "x"))
 		assert.NotEmpty(t, limitCall(t, ctx, "x"))
+	})
+	t.Run("an edit asks guards again", func(t *testing.T) {
+		t.Parallel()
+		reg, ctx := limitScope(t)
+		policy.Rate{Limit: 1, Per: time.Hour}.Register(hooks.In(reg))
+		policy.Approval{May: []hooks.Verdict{hooks.Edit}}.Register(hooks.In(reg))
+		ctx = hooks.WithDesk(ctx, hookstest.NewDesk(t, hookstest.Edits(`{"n":1}`)))
+		ctx = hooks.WithCaller(ctx, hooks.Caller{RunID: "r"})
+		assert.Empty(t, limitCall(t, ctx, "x"))
 	})
 	t.Run("retries on other arguments", func(t *testing.T) {
 		t.Parallel()
