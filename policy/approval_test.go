@@ -364,6 +364,21 @@ func TestApproval_isTheLastGuard(t *testing.T) {
 	assert.Empty(t, d.Asked())
 }
 
+func TestApproval_givesTheTokenOfARateBack(t *testing.T) {
+	t.Parallel()
+	reg, ctx := limitScope(t)
+	policy.Approval{}.Register(hooks.In(reg))
+	policy.Rate{Limit: 1, Per: time.Hour}.Register(hooks.In(reg))
+	d := hookstest.NewDesk(t, hookstest.Rejects("no"), hookstest.Undecided(), hookstest.Approves())
+	ctx = hooks.WithDesk(ctx, d)
+	calls := []*hooks.ToolCall{{ID: "1", Name: "pay"}, {ID: "2", Name: "pay"}, {ID: "3", Name: "pay"}, {ID: "4", Name: "pay"}}
+	require.Error(t, turnOf(ctx, limitBody("ok"), calls...))
+	assert.Equal(t, "not approved: no", limitReason(calls[0]))
+	assert.NotNil(t, calls[1].Suspended())
+	assert.True(t, calls[2].Ran())
+	assert.Contains(t, limitReason(calls[3]), "no more than 1 call")
+}
+
 func TestApproval_reasonIsOfThisCall(t *testing.T) {
 	t.Parallel()
 	reg, ctx := limitScope(t)

@@ -41,6 +41,21 @@ func TestLimiter_forgetsWhatIsFull(t *testing.T) {
 	})
 }
 
+func TestLimiter_forgetsBehindAKeyThatIsBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(3, 3*time.Hour, 3, 2)
+		l.take(rateKey{"busy", "x"}, 0)
+		l.take(rateKey{"other", "x"}, 0)
+		for range 2 {
+			l.take(rateKey{"busy", "x"}, 0)
+		}
+		time.Sleep(time.Hour)
+		_, _, known := l.take(rateKey{"new", "x"}, 0)
+		assert.True(t, known)
+	})
+}
+
 // However calls come, wait, are refused behind the limit and give their tokens back,
 // those that keep theirs are never more than the burst and what time has added.
 func TestLimiter_givingBackEarnsNothing(t *testing.T) {
