@@ -356,6 +356,20 @@ func TestLoops_callThatTwoLayersRunCountsOnce(t *testing.T) {
 	assert.Equal(t, "+++-", got)
 }
 
+func TestLoops_refusesARefusedCallThatIsDispatchedAgain(t *testing.T) {
+	t.Parallel()
+	reg := hooks.NewRegistry()
+	policy.Loops{Stop: -1}.Register(hooks.In(reg))
+	hookstest.Run(t, reg, func(ctx context.Context) {
+		for range 3 {
+			require.Equal(t, "+", loopStep(t, ctx, &hooks.ToolCall{Name: "x"}, limitBody("ok")))
+		}
+		call := &hooks.ToolCall{Name: "x"}
+		require.Error(t, hooks.Dispatch(ctx, hooks.PreToolCall, call))
+		require.Error(t, hooks.Dispatch(ctx, hooks.PreToolCall, call))
+	})
+}
+
 func TestLoops_otherToolsAreAsIfTheyWerentThere(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "+++++++-", loopRun(t, policy.Loops{}, "poll b poll b b b poll poll", hooks.WithTools("poll")))
