@@ -32,7 +32,7 @@ const tornSuffix = ".torn"
 // OpenAuditLog panics if key has fewer than 16 bytes.
 func OpenAuditLog(path string, key []byte) (*AuditLog, error) {
 	checkAuditKey(key)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // one to append to can't be cut everywhere
 	if err != nil {
 		return nil, fmt.Errorf("policy: the audit log can't be opened: %w", err)
 	}
@@ -80,9 +80,10 @@ func moveTorn(path string, torn []byte) error {
 	return errors.Join(err, f.Sync(), f.Close(), syncDir(filepath.Dir(path)))
 }
 
-// auditFile is what of a file is used to append to it.
+// auditFile is what of a file is used to put lines at its end.
 type auditFile interface {
-	io.WriteCloser
+	io.WriterAt
+	io.Closer
 	Sync() error
 	Truncate(size int64) error
 }
@@ -101,10 +102,7 @@ func (w *fileWriter) write(line []byte, durable bool) error {
 		}
 	}
 	w.dirty = true
-	n, err := w.f.Write(line)
-	if err == nil && n != len(line) {
-		err = io.ErrShortWrite
-	}
+	_, err := w.f.WriteAt(line, w.size)
 	if err == nil && durable {
 		err = w.f.Sync()
 	}

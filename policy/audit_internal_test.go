@@ -11,7 +11,7 @@ import (
 
 // smallDisk is a file on a disk with little room.
 type smallDisk struct {
-	bytes.Buffer
+	data            []byte
 	room            int
 	unsynced, uncut bool
 	panics          bool
@@ -19,8 +19,9 @@ type smallDisk struct {
 
 var errDisk = errors.New("no space left")
 
-func (d *smallDisk) Write(p []byte) (int, error) {
-	n, _ := d.Buffer.Write(p[:min(len(p), d.room-d.Len())])
+func (d *smallDisk) WriteAt(p []byte, at int64) (int, error) {
+	n := copy(make([]byte, max(d.room-int(at), 0)), p)
+	d.data = append(d.data[:at], append(p[:n:n], d.data[min(len(d.data), int(at)+n):]...)...)
 	if d.panics {
 		panic("the disk is gone")
 	}
@@ -41,7 +42,7 @@ func (d *smallDisk) Truncate(size int64) error {
 	if d.uncut {
 		return errDisk
 	}
-	d.Buffer.Truncate(int(size))
+	d.data = d.data[:size]
 	return nil
 }
 
@@ -52,15 +53,15 @@ func TestFileWriter_cutsBack(t *testing.T) {
 	key := []byte("a key of 32 bytes for the audits")
 	const enough = 10_000
 	for name, c := range map[string]struct{ breaks, mends func(*smallDisk) }{
-		"half a line":      {func(d *smallDisk) { d.room = d.Len() + 20 }, func(d *smallDisk) { d.room = enough }},
+		"half a line":      {func(d *smallDisk) { d.room = len(d.data) + 20 }, func(d *smallDisk) { d.room = enough }},
 		"no sync":          {func(d *smallDisk) { d.unsynced = true }, func(d *smallDisk) { d.unsynced = false }},
-		"cut back later":   {func(d *smallDisk) { d.room, d.uncut = d.Len()+20, true }, func(d *smallDisk) { d.room, d.uncut = enough, false }},
+		"cut back later":   {func(d *smallDisk) { d.room, d.uncut = len(d.data)+20, true }, func(d *smallDisk) { d.room, d.uncut = enough, false }},
 		"a panic in Write": {func(d *smallDisk) { d.panics = true }, func(d *smallDisk) { d.panics = false }},
 	} {
 		d := &smallDisk{room: enough}
 		l := newAuditLog(&fileWriter{f: d}, key)
 		require.NoError(t, l.intend(auditRecord{Kind: kindIntent}))
-		whole := d.Len()
+		whole := len(d.data)
 
 		c.breaks(d)
 		fails := func(write func(auditRecord) error) {
@@ -72,7 +73,7 @@ func TestFileWriter_cutsBack(t *testing.T) {
 		}
 		fails(l.intend)
 		if !d.uncut && !d.panics {
-			assert.Equal(t, whole, d.Len(), "%s: only whole lines stand", name)
+			assert.Equal(t, whole, len(d.data), "%s: only whole lines stand", name)
 		}
 		if !d.unsynced {
 			fails(l.note)
@@ -81,7 +82,7 @@ func TestFileWriter_cutsBack(t *testing.T) {
 
 		c.mends(d)
 		require.NoError(t, l.intend(auditRecord{Kind: kindIntent}), name)
-		head, err := VerifyAudit(bytes.NewReader(d.Bytes()), key)
+		head, err := VerifyAudit(bytes.NewReader(d.data), key)
 		require.NoError(t, err, name)
 		assert.Equal(t, l.Head(), head)
 		want := int64(3) // with the outcome that was owed
