@@ -151,7 +151,7 @@ func (a *auditor) leave(v *hooks.Values) {
 func (a *auditor) modelIntent(_ context.Context, m *hooks.ModelCall) error {
 	a.enter(&m.Values)
 	rec := a.ofModel(kindIntent, hooks.PreModelCall, m)
-	return refusal(a.log.intend(rec))
+	return auditRefusal(a.log.intend(rec))
 }
 
 func (a *auditor) toolIntent(_ context.Context, t *hooks.ToolCall) error {
@@ -161,13 +161,13 @@ func (a *auditor) toolIntent(_ context.Context, t *hooks.ToolCall) error {
 	}
 	rec, err := a.ofTool(kindIntent, hooks.PreToolCall, t)
 	if err != nil { // what would run can't be said
-		return refusal(err)
+		return auditRefusal(err)
 	}
-	return refusal(a.log.intend(rec))
+	return auditRefusal(a.log.intend(rec))
 }
 
-// refusal returns the abort for a failure.
-func refusal(err error) error {
+// auditRefusal returns the abort for a failure.
+func auditRefusal(err error) error {
 	if err == nil {
 		return nil
 	}

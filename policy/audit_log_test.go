@@ -215,7 +215,7 @@ func TestAuditLog_outcomesThatFailedAreWrittenFirst(t *testing.T) {
 		"outcome execution_start", "intent pre_tool_call c1",
 		"outcome post_tool_call c1", "outcome post_tool_call c2 the audit can't be written *errors.errorString",
 		"intent pre_tool_call c3", "outcome post_tool_call c3", "outcome execution_end",
-	}, told(auditLines(t, sink.String())))
+	}, auditTold(auditLines(t, sink.String())))
 	head, err := verifyAudit(sink.String())
 	require.NoError(t, err)
 	assert.Equal(t, log.Head(), head)

@@ -51,8 +51,8 @@ func auditLines(t *testing.T, text string) (lines []auditLine) {
 	return lines
 }
 
-// told tells kind, point, and the rest of what a test is about.
-func told(lines []auditLine) (all []string) {
+// auditTold tells kind, point, and the rest of what a test is about.
+func auditTold(lines []auditLine) (all []string) {
 	for _, l := range lines {
 		all = append(all, strings.Join(strings.Fields(fmt.Sprintln(l.Kind, l.Point, l.Call, l.Model, l.Reason, l.Error)), " "))
 	}
@@ -90,7 +90,7 @@ func TestAudit_recordsOfARun(t *testing.T) {
 		"intent pre_tool_call c1", "outcome post_tool_call c1",
 		"intent pre_tool_call c2", "outcome post_tool_call c2 *errors.errorString",
 		"outcome execution_end",
-	}, told(lines))
+	}, auditTold(lines))
 	run := lines[0].Run
 	assert.NotEmpty(t, run)
 	for i, l := range lines {
@@ -166,7 +166,7 @@ func TestAudit_callsThatGuardsRefuse(t *testing.T) {
 	assert.Equal(t, []string{
 		"outcome execution_start", "outcome post_tool_call c1 not this one",
 		"outcome pre_model_call large models failed *errors.errorString", "outcome execution_end",
-	}, told(lines))
+	}, auditTold(lines))
 	assert.Equal(t, "tools", lines[1].Source)
 	assert.Equal(t, "models", lines[2].Source)
 }
@@ -185,7 +185,7 @@ func TestAudit_resultsThatAreWithheld(t *testing.T) {
 		"intent pre_tool_call c1", "outcome post_tool_call c1 not for the model",
 		"intent pre_model_call large", "outcome post_model_call large not for people",
 		"outcome execution_end",
-	}, told(lines))
+	}, auditTold(lines))
 }
 
 func TestAudit_bodyPanics(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAudit_bodyPanics(t *testing.T) {
 		"intent pre_tool_call c1", "outcome post_tool_call c1 *hooks.PanicError",
 		"intent pre_model_call large", "outcome post_model_call large *hooks.PanicError",
 		"outcome execution_end",
-	}, told(lines))
+	}, auditTold(lines))
 }
 
 func TestAudit_callsThatWait(t *testing.T) {
@@ -218,7 +218,7 @@ func TestAudit_callsThatWait(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, []string{
 		"outcome execution_start", "outcome pre_tool_call c1 *hooks.Suspended", "outcome execution_end *hooks.Suspended",
-	}, told(auditLines(t, out.String())))
+	}, auditTold(auditLines(t, out.String())))
 }
 
 // Where guards are asked again and refuse, there is one outcome: that of the post point.
@@ -248,7 +248,7 @@ func TestAudit_askedAgain(t *testing.T) {
 		"intent pre_tool_call c1", "intent pre_tool_call c1", "outcome post_tool_call c1",
 		"intent pre_model_call large", "outcome post_model_call small too small",
 		"outcome execution_end",
-	}, told(lines))
+	}, auditTold(lines))
 	assert.NotEqual(t, lines[1].Input, lines[2].Input)
 	assert.Equal(t, lines[2].Input, lines[3].Input)
 }
@@ -275,13 +275,13 @@ func TestAudit_contextsThatAreUsedAgain(t *testing.T) {
 	assert.Equal(t, []string{
 		"outcome execution_start", "intent pre_model_call", "outcome post_model_call",
 		"outcome pre_model_call enough", "outcome pre_model_call enough", "outcome execution_end",
-	}, told(lines))
+	}, auditTold(lines))
 }
 
 func TestAudit_argumentsThatCannotBeRecordedDoNotRun(t *testing.T) {
 	t.Parallel()
 	lines := audited(t, hooks.NewRegistry(), policy.Audit{}, func(ctx context.Context) {
-		for id, value := range map[string]any{"c1": func() {}, "c2": panics{}} {
+		for id, value := range map[string]any{"c1": func() {}, "c2": auditPanics{}} {
 			call := &hooks.ToolCall{ID: id, Name: "x", Input: map[string]any{"v": value}}
 			require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error {
 				t.Error("it ran")
@@ -300,9 +300,9 @@ func TestAudit_argumentsThatCannotBeRecordedDoNotRun(t *testing.T) {
 	assert.NotEqual(t, "intent", lines[3].Kind)
 }
 
-type panics struct{}
+type auditPanics struct{}
 
-func (panics) MarshalJSON() ([]byte, error) { panic("boom") }
+func (auditPanics) MarshalJSON() ([]byte, error) { panic("boom") }
 
 func TestAudit_parallelCalls(t *testing.T) {
 	t.Parallel()

@@ -203,14 +203,14 @@ func compileSecrets(secrets []string) *redact.Set {
 		if len(secret) < minSecret {
 			panic(fmt.Sprintf("policy: Redact: Secrets[%d] has %d bytes; one of fewer than %d would be found in texts that have nothing to do with it", i, len(secret), minSecret))
 		}
-		values = append(values, pieces(secret)...)
+		values = append(values, secretPieces(secret)...)
 	}
 	return redact.MustCompile(redact.Literals(secretName, values...)...)
 }
 
-// pieces returns a value in as many pieces as it takes to look for each in all of
+// secretPieces returns a value in as many pieces as it takes to look for each in all of
 // its forms.
-func pieces(value string) []string {
+func secretPieces(value string) []string {
 	if _, err := redact.Compile(redact.Literals(secretName, value)...); err == nil {
 		return []string{value}
 	}
@@ -218,7 +218,7 @@ func pieces(value string) []string {
 	for back := 0; back < utf8.UTFMax && !utf8.RuneStart(value[half]); back++ {
 		half--
 	}
-	return append(pieces(value[:half]), pieces(value[half:])...)
+	return append(secretPieces(value[:half]), secretPieces(value[half:])...)
 }
 
 func (r *redactor) looks(at Place) bool { return r.where&at != 0 }
