@@ -26,8 +26,8 @@ func uses(u hooks.Usage) hooks.Func[hooks.ModelCall] {
 	}
 }
 
-// askModel makes a model call.
-func askModel(ctx context.Context, body hooks.Func[hooks.ModelCall]) error {
+// askLarge makes a model call.
+func askLarge(ctx context.Context, body hooks.Func[hooks.ModelCall]) error {
 	return hooks.RunModel(ctx, &hooks.ModelCall{Model: "large"}, body)
 }
 
@@ -91,10 +91,10 @@ func TestBudget_refusesOneByOne(t *testing.T) {
 			t.Parallel()
 			inBudget(t, tt.policy, func(ctx context.Context, _ *hooks.Registry) {
 				for range tt.runs {
-					require.NoError(t, askModel(ctx, uses(tt.usage)))
+					require.NoError(t, askLarge(ctx, uses(tt.usage)))
 				}
 				if tt.runs < 20 {
-					reason := budgetReason(t, askModel(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil }))
+					reason := budgetReason(t, askLarge(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil }))
 					require.NotEmpty(t, reason)
 					if tt.reason != "" {
 						assert.Equal(t, tt.reason, reason)
@@ -119,7 +119,7 @@ func TestBudget_toolCalls(t *testing.T) {
 		assert.ErrorIs(t, calls[3].Blocked, policy.ErrBudget)
 		assert.Equal(t, "policy.Budget", calls[3].Blocked.Source)
 		assert.Equal(t, 2, bill(t, ctx).ToolCalls)
-		require.NoError(t, askModel(ctx, uses(hooks.Usage{})), "models aren't limited")
+		require.NoError(t, askLarge(ctx, uses(hooks.Usage{})), "models aren't limited")
 	})
 }
 
@@ -127,8 +127,8 @@ func TestBudget_toolCallsAreNotStoppedByTokens(t *testing.T) {
 	t.Parallel()
 	p := policy.Budget{Tokens: 1, ModelCalls: 1, Cost: 1, Prices: map[string]policy.Price{"large": perToken}}
 	inBudget(t, p, func(ctx context.Context, _ *hooks.Registry) {
-		require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 100})))
-		require.Error(t, askModel(ctx, uses(hooks.Usage{})))
+		require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 100})))
+		require.Error(t, askLarge(ctx, uses(hooks.Usage{})))
 		assert.Empty(t, limitCall(t, ctx, "x"))
 	})
 }
@@ -177,7 +177,7 @@ func TestBudget_parallelCallsDontGoOverTogether(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				inBudget(t, tt.policy, func(ctx context.Context, _ *hooks.Registry) {
 					runs := atOnce(t, 5, func(body func()) error {
-						return askModel(ctx, func(_ context.Context, m *hooks.ModelCall) error { body(); m.Usage.In = 1; return nil })
+						return askLarge(ctx, func(_ context.Context, m *hooks.ModelCall) error { body(); m.Usage.In = 1; return nil })
 					})
 					assert.Equal(t, tt.runs, runs)
 					assert.Equal(t, tt.runs, bill(t, ctx).ModelCalls)
@@ -227,7 +227,7 @@ func TestBudget_settles(t *testing.T) {
 			p := policy.Budget{Tokens: 1000, Prices: map[string]policy.Price{"large": perToken},
 				Estimate: func(*hooks.ModelCall) hooks.Usage { return hooks.Usage{In: 100, Out: 30} }}
 			inBudget(t, p, func(ctx context.Context, _ *hooks.Registry) {
-				_ = askModel(ctx, tt.body)
+				_ = askLarge(ctx, tt.body)
 				tt.want.Name = "policy.Budget"
 				assert.Equal(t, tt.want, bill(t, ctx))
 			})
@@ -250,7 +250,7 @@ func TestBudget_reservationIsGoneHoweverTheRunEnds(t *testing.T) {
 					go func() {
 						defer close(done)
 						defer func() { _ = recover() }()
-						_ = askModel(ctx, func(context.Context, *hooks.ModelCall) error { body(); return nil })
+						_ = askLarge(ctx, func(context.Context, *hooks.ModelCall) error { body(); return nil })
 					}()
 					<-done
 					done = make(chan struct{})
@@ -264,7 +264,7 @@ func TestBudget_reservationIsGoneHoweverTheRunEnds(t *testing.T) {
 					assert.Equal(t, 1, got.ModelCalls)
 					assert.Equal(t, 1, got.ToolCalls)
 					assert.Equal(t, 1, atOnce(t, 3, func(body func()) error {
-						return askModel(ctx, func(context.Context, *hooks.ModelCall) error { body(); return nil })
+						return askLarge(ctx, func(context.Context, *hooks.ModelCall) error { body(); return nil })
 					}))
 					assert.Empty(t, limitCall(t, ctx, "x"))
 				})
@@ -282,7 +282,7 @@ func TestBudget_chargesEachRunOfTheBody(t *testing.T) {
 				_, _ = next(ctx), next(ctx)
 				return next(ctx)
 			}, hooks.In(reg), hooks.WithPriority(500))
-			require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 2, Out: 1})))
+			require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 2, Out: 1})))
 			assert.Equal(t, 3, bill(t, ctx).ModelCalls)
 			assert.Equal(t, hooks.Usage{In: 6, Out: 3}, bill(t, ctx).Usage)
 		})
@@ -337,10 +337,10 @@ func TestBudget_chargesEachRunOfTheBody(t *testing.T) {
 					return nil
 				}, hooks.In(reg))
 				hook := hooks.Around(hooks.ModelBody, tt.around, hooks.In(reg), hooks.WithPriority(tt.priority))
-				_ = askModel(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil })
+				_ = askLarge(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil })
 				hook.Remove()
 				assert.Equal(t, policy.Bill{Name: "policy.Budget"}, bill(t, ctx), name)
-				require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 1})), name)
+				require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 1})), name)
 			})
 		}
 		inBudget(t, policy.Budget{ModelCalls: 1, ToolCalls: 1}, func(ctx context.Context, reg *hooks.Registry) {
@@ -360,7 +360,7 @@ func TestBudget_chargesEachRunOfTheBody(t *testing.T) {
 				_ = next(ctx)
 				return hooks.Abort("not that answer")
 			}, hooks.In(reg), hooks.WithPriority(-1000))
-			require.Error(t, askModel(ctx, uses(hooks.Usage{In: 3})))
+			require.Error(t, askLarge(ctx, uses(hooks.Usage{In: 3})))
 			assert.Equal(t, hooks.Usage{In: 3}, bill(t, ctx).Usage)
 		})
 	})
@@ -392,7 +392,7 @@ func TestBudget_twoBudgets(t *testing.T) {
 					}
 					return nil
 				}, hooks.In(reg), hooks.WithPriority(500))
-				require.Error(t, askModel(ctx, uses(hooks.Usage{In: 1})))
+				require.Error(t, askLarge(ctx, uses(hooks.Usage{In: 1})))
 				assert.Contains(t, limitCall(t, ctx, "x"), "2 tool calls")
 				bills := policy.Spent(ctx)
 				require.Len(t, bills, 2)
@@ -426,7 +426,7 @@ func TestBudget_price(t *testing.T) {
 				m.Model = "small"
 				return next(ctx)
 			}, hooks.In(reg), hooks.WithPriority(700))
-			err := askModel(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil })
+			err := askLarge(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil })
 			assert.Equal(t, "no price is known for this model", budgetReason(t, err))
 		})
 	})
@@ -439,7 +439,7 @@ func TestBudget_price(t *testing.T) {
 				m.Model = "small"
 				return next(ctx)
 			}, hooks.In(reg), hooks.WithPriority(700))
-			require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 10})))
+			require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 10})))
 			assert.Equal(t, policy.Money(15), bill(t, ctx).Cost)
 		})
 	})
@@ -447,7 +447,7 @@ func TestBudget_price(t *testing.T) {
 		t.Parallel()
 		inBudget(t, policy.Budget{ModelCalls: 9, Prices: p.Prices}, func(ctx context.Context, _ *hooks.Registry) {
 			require.NoError(t, hooks.RunModel(ctx, &hooks.ModelCall{Model: "small"}, uses(hooks.Usage{In: 10})))
-			require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 10})))
+			require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 10})))
 			assert.Equal(t, policy.Money(10), bill(t, ctx).Cost)
 		})
 	})
@@ -457,7 +457,7 @@ func TestBudget_price(t *testing.T) {
 		reg := hooks.NewRegistry()
 		policy.Budget{Cost: 5, Prices: prices}.Register(hooks.In(reg))
 		delete(prices, "large")
-		hookstest.Run(t, reg, func(ctx context.Context) { require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 10}))) })
+		hookstest.Run(t, reg, func(ctx context.Context) { require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 10}))) })
 	})
 }
 
@@ -468,10 +468,10 @@ func TestBudget_time(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			inBudget(t, policy.Budget{Time: 10 * time.Minute}, func(ctx context.Context, _ *hooks.Registry) {
 				time.Sleep(10*time.Minute - time.Nanosecond) // from ExecutionStart on, without a call
-				require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 1})))
+				require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 1})))
 				time.Sleep(time.Nanosecond)
 				const reason = "the run's budget of 10m0s is used up; answer with what you have"
-				assert.Equal(t, reason, budgetReason(t, askModel(ctx, uses(hooks.Usage{In: 1}))))
+				assert.Equal(t, reason, budgetReason(t, askLarge(ctx, uses(hooks.Usage{In: 1}))))
 				assert.Equal(t, reason, limitCall(t, ctx, "x"))
 				assert.Equal(t, 10*time.Minute, policy.Spent(ctx)[0].Time)
 			})
@@ -483,7 +483,7 @@ func TestBudget_time(t *testing.T) {
 			inBudget(t, policy.Budget{Time: time.Minute}, func(ctx context.Context, _ *hooks.Registry) {
 				start := time.Now()
 				time.Sleep(20 * time.Second)
-				err := askModel(ctx, func(ctx context.Context, _ *hooks.ModelCall) error {
+				err := askLarge(ctx, func(ctx context.Context, _ *hooks.ModelCall) error {
 					<-ctx.Done()
 					assert.Equal(t, policy.ErrBudget, context.Cause(ctx))
 					return ctx.Err()
@@ -503,7 +503,7 @@ func TestBudget_time(t *testing.T) {
 	t.Run("isn't blamed for other deadlines", func(t *testing.T) {
 		t.Parallel()
 		inBudget(t, policy.Budget{Time: time.Hour}, func(ctx context.Context, _ *hooks.Registry) {
-			err := askModel(ctx, func(context.Context, *hooks.ModelCall) error { return context.DeadlineExceeded })
+			err := askLarge(ctx, func(context.Context, *hooks.ModelCall) error { return context.DeadlineExceeded })
 			assert.Equal(t, context.DeadlineExceeded, err)
 		})
 	})
@@ -514,17 +514,17 @@ func TestBudget_isSharedWithSubAgents(t *testing.T) {
 	var reports []policy.Bill
 	p := policy.Budget{ModelCalls: 3, Report: func(_ context.Context, b policy.Bill) { reports = append(reports, b) }}
 	inBudget(t, p, func(ctx context.Context, _ *hooks.Registry) {
-		require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 1})))
+		require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 1})))
 		for i := range 2 {
 			require.NoError(t, hooks.RunTool(ctx, &hooks.ToolCall{Name: "delegate"}, func(ctx context.Context, _ *hooks.ToolCall) error {
 				return hooks.RunExecution(ctx, &hooks.Execution{Caller: hooks.Caller{RunID: "own"}}, func(ctx context.Context, _ *hooks.Execution) error {
-					require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 10})))
+					require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 10})))
 					assert.Equal(t, 2+i, bill(t, ctx).ModelCalls)
 					return nil
 				})
 			}))
 		}
-		assert.Equal(t, "the run's budget of 3 model calls is used up; answer with what you have", budgetReason(t, askModel(ctx, uses(hooks.Usage{}))))
+		assert.Equal(t, "the run's budget of 3 model calls is used up; answer with what you have", budgetReason(t, askLarge(ctx, uses(hooks.Usage{}))))
 		assert.Empty(t, reports, "the outermost execution goes on")
 	})
 	require.Len(t, reports, 1)
@@ -539,8 +539,8 @@ func TestBudget_eachRunHasItsOwn(t *testing.T) {
 	policy.Budget{ModelCalls: 1}.Register(hooks.In(reg))
 	for range 2 {
 		hookstest.Run(t, reg, func(ctx context.Context) {
-			require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 1})))
-			require.Error(t, askModel(ctx, uses(hooks.Usage{In: 1})))
+			require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 1})))
+			require.Error(t, askLarge(ctx, uses(hooks.Usage{In: 1})))
 		})
 	}
 }
@@ -549,7 +549,7 @@ func TestBudget_needsARun(t *testing.T) {
 	t.Parallel()
 	reg, ctx := limitScope(t)
 	policy.Budget{ModelCalls: 1}.Register(hooks.In(reg))
-	err := askModel(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil })
+	err := askLarge(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil })
 	abort, ok := errors.AsType[*hooks.HookAborted](err)
 	require.True(t, ok)
 	assert.EqualError(t, abort.Err, "policy: Budget needs hooks.RunExecution around the call")
@@ -563,7 +563,7 @@ func TestBudget_failsClosed(t *testing.T) {
 	t.Parallel()
 	p := policy.Budget{Tokens: 10, Estimate: func(*hooks.ModelCall) hooks.Usage { panic("oh") }}
 	inBudget(t, p, func(ctx context.Context, _ *hooks.Registry) {
-		err := askModel(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil })
+		err := askLarge(ctx, func(context.Context, *hooks.ModelCall) error { t.Error("it ran"); return nil })
 		require.Error(t, err)
 		assert.Equal(t, policy.Bill{Name: "policy.Budget"}, bill(t, ctx))
 	})
@@ -576,7 +576,7 @@ func TestBudget_reports(t *testing.T) {
 		var got []policy.Bill
 		policy.Budget{ModelCalls: 5, Report: func(_ context.Context, b policy.Bill) { got = append(got, b) }}.Register(hooks.In(reg), hooks.WithName("bills"))
 		_ = hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
-			require.NoError(t, askModel(ctx, uses(hooks.Usage{In: 1})))
+			require.NoError(t, askLarge(ctx, uses(hooks.Usage{In: 1})))
 			return end
 		})
 		require.Len(t, got, 1, name)
@@ -626,7 +626,7 @@ func TestBudget_concurrentSafe(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				for range 30 {
-					_ = askModel(ctx, uses(hooks.Usage{In: 1}))
+					_ = askLarge(ctx, uses(hooks.Usage{In: 1}))
 					_ = hooks.RunTool(ctx, &hooks.ToolCall{Name: "x"}, limitBody("ok"))
 					policy.Spent(ctx)
 				}

@@ -570,15 +570,15 @@ func TestCache_followersOfACallThatLeavesNothing(t *testing.T) {
 				assert.EqualValues(t, 3, runs.Load())
 				assert.Equal(t, 2*time.Second, time.Since(began), "beside one another")
 				call := &hooks.ToolCall{Name: "read"}
-				require.NoError(t, callTool(t.Context(), reg, call, neverRuns))
+				require.NoError(t, callTool(t.Context(), reg, call, noBody))
 				assert.Equal(t, "x", call.Result, "what a follower left is kept")
 			})
 		})
 	}
 }
 
-// neverRuns is the body of a call that the cache answers.
-func neverRuns(context.Context, *hooks.ToolCall) error { panic("the cache should have answered") }
+// noBody is the body of a call that the cache answers.
+func noBody(context.Context, *hooks.ToolCall) error { panic("the cache should have answered") }
 
 func TestCache_followerWhoseCtxEnds(t *testing.T) {
 	t.Parallel()
