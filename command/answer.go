@@ -3,6 +3,7 @@ package command
 // What a script answers on its standard output.
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -47,7 +48,7 @@ func parseAnswer(event, stdout string) (answer, error) {
 	if !strings.HasPrefix(text, "{") {
 		switch {
 		case !hasText(event) && strings.Contains(text, "{"), strayAnswer.MatchString(text):
-			return answer{}, fmt.Errorf("there is something before the { of its answer; write that to standard error")
+			return answer{}, errors.New("there is something before the { of its answer; write that to standard error")
 		case hasText(event):
 			return answer{added: strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")}, nil
 		}

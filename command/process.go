@@ -70,7 +70,7 @@ func (c *Config) run(ctx context.Context, h *handler, in []byte) (result, error)
 		return result{reason: strings.ToValidUTF8(strings.TrimSpace(failure.Stderr), "\uFFFD"), blocks: true}, nil
 	case ctx.Err() != nil:
 		return result{}, ctx.Err()
-	case context.Cause(limited) == errTime:
+	case errors.Is(context.Cause(limited), errTime):
 		failure.Problem = fmt.Sprintf("it took more than %v and was killed", h.timeout)
 	case code == 127:
 		failure.Problem = "exit status 127, as of a command that isn't found"
@@ -89,19 +89,22 @@ func (c *Config) environment() []string {
 	return append(env[:len(env):len(env)], "CLAUDE_PROJECT_DIR="+c.dir)
 }
 
-// bounded keeps what is written to it, up to maxOutput.
+// bounded keeps what is written to it, up to maxOutput. It has no other way in, such
+// as the ReadFrom of a buffer, which io.Copy would take.
 type bounded struct {
-	bytes.Buffer
+	kept []byte
 	over bool
 	full func() // called when there is more
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if room := maxOutput - b.Len(); len(p) > room {
-		_, _ = b.Buffer.Write(p[:room])
+	room := maxOutput - len(b.kept)
+	b.kept = append(b.kept, p[:min(room, len(p))]...)
+	if len(p) > room {
 		b.over = true
 		b.full()
-		return len(p), nil // so that the script doesn't see a broken pipe before it is killed
 	}
-	return b.Buffer.Write(p)
+	return len(p), nil // the script is killed, and sees no broken pipe before
 }
+
+func (b *bounded) String() string { return string(b.kept) }
