@@ -29,7 +29,8 @@
 //	                    verdict; PostToolCall: a hook that adds additionalContext
 //	PostToolUse         PostToolCall, a hook: tools that ran and didn't fail
 //	PostToolUseFailure  PostToolCall, a hook: tools that ran and failed
-//	UserPromptSubmit    Input: a hook for added text, a guard for the verdict
+//	UserPromptSubmit    Input: a hook for added text, a guard for the verdict; the
+//	                    inputs of sub-agents are prompts as well
 //	SessionStart        ExecutionStart: the same, for outermost executions only
 //	SessionEnd          ExecutionEnd: a watch, for outermost executions only
 //	Stop                Output: a guard, where StopAborts is given
@@ -71,7 +72,7 @@
 // 1 MiB to either output, and when it has ended: no background process is left, unless
 // it has left the group, as setsid does. A background process that holds an output
 // of the script keeps it waiting for at most two seconds. Elsewhere the script alone
-// is killed.
+// is killed. It isn't in the foreground of a terminal, and can't ask there.
 //
 // # What a script says
 //
@@ -86,7 +87,7 @@
 //
 //	continue            false stops the run, for the reason stopReason
 //	decision, reason    "block"; for PreToolUse also "approve"
-//	systemMessage       is logged
+//	systemMessage       is logged, by slog.Default
 //	suppressOutput      changes nothing: the output of scripts is never shown
 //	hookSpecificOutput  with hookEventName, which must be the event's, and
 //	  permissionDecision, permissionDecisionReason    of PreToolUse: "allow", "deny",

@@ -5,6 +5,7 @@ package command_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -98,6 +99,29 @@ func TestProcess_outputBehindTheEndOfTheScriptIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, always("PreToolUse", script(`(sleep 0.3; echo '{"decision":"block","reason":"late"}') & exit 0`)))
 	assert.Equal(t, "late", reason(t, g.call("bash", nil)))
+}
+
+func TestProcess_whoLeavesTheGroupIsWaitedForALittle(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid")
+	}
+	for name, c := range map[string]struct {
+		command  string
+		failures int
+	}{
+		"ends":  {"setsid sleep 20 & exit 0", 0},
+		"hangs": {"setsid sleep 20 & sleep 600", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, always("PreToolUse", with(script(c.command), "timeout", 0.5)))
+			begun := time.Now()
+			assert.Equal(t, 1, g.call("bash", nil).runs)
+			assert.Less(t, time.Since(begun), 15*time.Second)
+			assert.Len(t, g.failures("pre_tool_call"), c.failures)
+		})
+	}
 }
 
 func TestProcess_tooMuchOutputLeavesNothingRunning(t *testing.T) {

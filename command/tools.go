@@ -121,9 +121,16 @@ func (r *registered) remember(t *hooks.ToolCall, said ruling) error {
 	return err
 }
 
-// shownArguments returns the arguments as scripts read them.
+// shownArguments returns the arguments as scripts read them: the one text of all that
+// mean the same, so that Go values and what a script makes of them can be compared.
 func shownArguments(t *hooks.ToolCall) (string, error) {
 	args, err := t.Arguments()
+	if err == nil {
+		var input map[string]any
+		if input, err = arguments.Parse(args); err == nil {
+			args, err = arguments.Format(input)
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("command: the arguments can't be shown to a script: %w", err)
 	}

@@ -294,6 +294,17 @@ func TestPreToolUse_changedInputIsAskedAboutAgain(t *testing.T) {
 	}
 }
 
+func TestPreToolUse_goValuesThatStayAreNoEdit(t *testing.T) {
+	t.Parallel()
+	type place struct{ Z, A int }
+	g := newRig(t, always("PreToolUse", script(`in=$(sed 's/.*"tool_input":\({.*}\),"tool_use_id.*/\1/'); echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":'"$in"'}}'`)))
+	hooks.On(hooks.PreToolCall, func(_ context.Context, c *hooks.ToolCall) error {
+		c.Input["place"] = place{1, 2}
+		return nil
+	}, hooks.In(g.registry), hooks.WithPriority(-700))
+	assert.Equal(t, map[string]any{"place": place{1, 2}}, g.call("go", nil).saw)
+}
+
 func TestPreToolUse_failureOfTheSecondAskingBlocksWhereItMay(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, always("PreToolUse", script(`grep -q '"path":"c"' && exit 1; exit 0`)), command.FailClosed())
