@@ -132,9 +132,11 @@ func (l *loader) unknownField(n *node, known ...string) {
 
 func (l *loader) settings(root *node) {
 	for i := range root.members {
-		if m := &root.members[i]; m.key == "hooks" {
+		switch m := &root.members[i]; m.key {
+		case "hooks":
 			l.events(&m.value)
-		} else {
+		case "$schema": // for editors
+		default:
 			l.unknown(&m.value, "the setting isn't about hooks and has no effect here")
 		}
 	}

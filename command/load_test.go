@@ -120,6 +120,12 @@ func TestLoad_takesWhatCanBeHonoured(t *testing.T) {
 	}
 }
 
+func TestLoad_takesTheNameOfTheSchema(t *testing.T) {
+	t.Parallel()
+	_, err := command.Load(strings.NewReader(`{"$schema": "https://example.com/settings.json", "hooks": {}}`), shell())
+	require.NoError(t, err)
+}
+
 func TestLoad_ignoresUnknownEventsAndFields(t *testing.T) {
 	t.Parallel()
 	var ignored []string
