@@ -16,14 +16,14 @@ type account struct {
 }
 
 // begin opens the account of a hook, where somebody observes.
-func (w *wrap[C]) begin(l *level[C]) {
+func (w *wrap[C]) begin(t *turn[C]) {
 	if w.rec == nil {
 		return
 	}
-	l.account = &account{entry: len(w.rec.event.Hooks)}
-	w.rec.event.Hooks = append(w.rec.event.Hooks, HookRun{Name: l.hook.reg.Name()})
-	l.account.seen.openSide(before, w.p, w.c)
-	l.account.began = clock()
+	t.account = &account{entry: len(w.rec.event.Hooks)}
+	w.rec.event.Hooks = append(w.rec.event.Hooks, HookRun{Name: t.hook.reg.Name()})
+	t.account.seen.openSide(before, w.p, w.c)
+	t.account.began = clock()
 }
 
 // enter says that next begins, and leave that it has returned.
@@ -40,11 +40,11 @@ func (a *account) leave(p *point, c any) {
 }
 
 // finish closes the account of a hook that was ruled on.
-func (w *wrap[C]) finish(l *level[C], ruled ruling) {
+func (w *wrap[C]) finish(t *turn[C], ruled ruling) {
 	if w.rec == nil {
 		return
 	}
-	a, ev := l.account, &w.rec.event
+	a, ev := t.account, &w.rec.event
 	w.rec.last = clock()
 	run := &ev.Hooks[a.entry]
 	run.Duration, run.Calls = w.rec.last-a.began-a.inside, a.calls
@@ -81,6 +81,6 @@ func (w *wrap[C]) send() {
 			ev.Hooks[i].Outcome, ev.Hooks[i].Err = OutcomeFailed, ErrGoexit
 		}
 	}
-	ev.Runs, ev.Body = w.left.made.runs, w.took
+	ev.Runs, ev.Body = w.seam.wrapped.runs, w.took
 	w.rec.send()
 }

@@ -21,16 +21,17 @@ import (
 )
 
 // wrap is one passage of a body that has around hooks. It is used again for another
-// passage; what hooks and bodies may keep of it is in left.
+// passage: what hooks keep when this one is over is their level, and the nest.
 type wrap[C any] struct {
 	seam  seam // the passage's, while hooks run: that of the caller stays on the stack
 	p     *point
 	c     *C
 	body  Func[C]
-	left  *leftBehind[C]
 	rec   *recorder
 	few   [4]*hook
-	hooks []*hook // outermost first
+	hooks []*hook   // outermost first
+	turns []turn[C] // of each of the hooks, while it runs
+	spare []level[C]
 
 	check  *checkpoint // what the guards have let through
 	ends   error       // an abort, an interrupt and the like: nothing more runs
@@ -42,31 +43,14 @@ type wrap[C any] struct {
 	took   time.Duration  // of all runs, where somebody observes
 }
 
-// leftBehind is what a passage may leave behind with its hooks and bodies: what is
-// in their ctx, and the next that a hook was given.
-type leftBehind[C any] struct {
-	first level[C]
-	more  []level[C] // of the hooks inside, for one call of each
-	nest  nest       // of the seam, if it had no hooks before
-	body  frame      // of the first run of the body
-	made  wrapped    // what the seam is told
-}
-
-// level is one call of an around hook, and the ctx that the hook gets: what it
-// hands to next has to descend from it.
+// level is one call of an around hook: what its next leads to. That of a hook inside
+// another is also the ctx that the hook gets, since what it hands to next has to
+// descend from it; the outermost gets that of the seam's hooks.
 type level[C any] struct {
-	context.Context
-	frame *frame // the innermost of Context
-	w     *wrap[C]
-	hook  *hook
-	at    int // its place among the hooks
-
-	state  atomic.Uint32 // of the bits below
-	idle   chan struct{} // closed when the next has ended that the hook left running
-	called bool          // next has begun
-	err    error         // what next returned last
-
-	account *account // nil while nobody observes
+	context.Context // what the hook around it handed on
+	w               *wrap[C]
+	at              int32         // its place among the hooks
+	state           atomic.Uint32 // of the bits below
 }
 
 // The state of a level.
@@ -82,13 +66,24 @@ func (l *level[C]) Value(key any) any {
 	return l.Context.Value(key)
 }
 
+// turn is what belongs to a call of a hook as long as it runs.
+type turn[C any] struct {
+	hook    *hook
+	frame   *frame        // the innermost of what the hook around it handed on
+	bare    bool          // that is the ctx of the seam's hooks
+	called  bool          // next has begun
+	err     error         // what next returned last
+	idle    chan struct{} // closed when the next has ended that the hook left running
+	account *account      // nil while nobody observes
+}
+
 // runWrapped runs the body inside of the around hooks that p has.
 func runWrapped[C any](s *seam, p *point, c *C, body Func[C]) (err error) {
 	w, _ := p.wraps.Get().(*wrap[C])
 	if w == nil {
 		w = new(wrap[C])
 	}
-	w.seam, w.p, w.c, w.body, w.left = *s, p, c, body, new(leftBehind[C])
+	w.seam, w.p, w.c, w.body = *s, p, c, body
 	returned := false
 	defer func() { w.close(s, returned) }()
 	err = w.run()
@@ -98,28 +93,41 @@ func runWrapped[C any](s *seam, p *point, c *C, body Func[C]) (err error) {
 
 func (w *wrap[C]) run() error {
 	s := &w.seam
-	s.stage = own       // so that nobody asks here
-	if s.inner == nil { // as hookCtx does
-		s.nestIn(s.ctx, &w.left.nest)
-	}
+	s.stage = own // so that nobody asks here
+	outermost := w.outermost()
 	ctx := s.hookCtx()
 	err, ok := w.find(ctx)
 	switch {
 	case err != nil:
-		s.wrapped = &w.left.made
+		s.wrapped.set = true
 		w.end(err, findAbort(err))
 	case !ok:
 		return runOnce(s, s.bodyCtx(s.ctx, s.frame, w.c), w.c, w.body)
 	default:
-		s.wrapped = &w.left.made
+		s.wrapped.set = true
 		detach(w.c, before)
 		w.check = newCheckpoint(s, w.p, w.c)
+		w.turns = slices.Grow(w.turns[:0], len(w.hooks))[:len(w.hooks)]
 		if len(w.hooks) > 1 {
-			w.left.more = make([]level[C], len(w.hooks)-1)
+			w.spare = make([]level[C], len(w.hooks)-1)
 		}
-		err = w.call(ctx, &s.inner.frame, &w.left.first, 0)
+		err = w.call(ctx, &s.inner.frame, true, outermost, 0)
 	}
 	return w.outcome(err)
+}
+
+// outermost returns the level of the outermost hook. It is allocated with the nest of
+// the seam's hooks, if there was none.
+func (w *wrap[C]) outermost() *level[C] {
+	if w.seam.inner != nil {
+		return new(level[C])
+	}
+	both := &struct {
+		level[C]
+		nest
+	}{}
+	w.seam.nestIn(w.seam.ctx, &both.nest)
+	return &both.level
 }
 
 // close hands the seam back, also where a goroutine ends, and sends the event. All
@@ -131,7 +139,8 @@ func (w *wrap[C]) close(s *seam, returned bool) {
 	*s = w.seam
 	w.send()
 	if p := w.p; returned {
-		*w = wrap[C]{}
+		clear(w.turns)
+		*w = wrap[C]{turns: w.turns}
 		p.wraps.Put(w)
 	}
 }
@@ -169,34 +178,44 @@ func (w *wrap[C]) pick(r *round) {
 	}
 }
 
-// call runs the hook at a place, with ctx, of which f is the innermost frame, as the
-// hook around it left it.
-func (w *wrap[C]) call(ctx context.Context, f *frame, l *level[C], at int) error {
-	l.Context, l.frame, l.w, l.at, l.hook = ctx, f, w, at, w.hooks[at]
-	if l.hook.once {
+// call runs the hook at a place, with ctx as the hook around it handed it on. f is
+// the innermost frame of ctx, and bare says that this is the ctx of the seam's hooks.
+func (w *wrap[C]) call(ctx context.Context, f *frame, bare bool, l *level[C], at int) error {
+	t := &w.turns[at]
+	*t = turn[C]{hook: w.hooks[at], frame: f, bare: bare}
+	l.Context, l.w, l.at = ctx, w, int32(at)
+	if t.hook.once {
 		w.hooks[at] = nil // it has had its run, whatever the hooks around do
 	}
 	ensureInput(prepare(w.p, w.c))
-	w.begin(l)
+	w.begin(t)
 	panicked, err := l.run()
-	if err == nil && panicked == nil && l.called && w.rec == nil { // nothing to rule on
+	if err == nil && panicked == nil && t.called && w.rec == nil { // nothing to rule on
 		w.broken()
 		return w.ends
 	}
-	ruled := w.judge(l, err, panicked)
-	w.finish(l, ruled)
+	ruled := w.judge(ctx, t, err, panicked)
+	w.finish(t, ruled)
 	switch {
 	case w.ends != nil:
 		return w.ends
 	case ruled.err == nil:
 		return err
-	case l.called: // what it wrapped stands
-		return l.err
+	case t.called: // what it wrapped stands
+		return t.err
 	}
 	if err := w.ready(ctx); err != nil {
 		return err
 	}
-	return w.proceed(ctx, f, at) // the rest runs without it
+	return w.proceed(ctx, f, bare, at) // the rest runs without it
+}
+
+// own returns the ctx that the hook gets.
+func (l *level[C]) own() context.Context {
+	if l.at == 0 {
+		return l.Context
+	}
+	return l
 }
 
 // run calls the hook, and waits for a next that it left running.
@@ -215,7 +234,7 @@ func (l *level[C]) run() (panicked *PanicError, err error) {
 			v.level.Add(-1)
 		}
 	}()
-	err = l.hook.fn.(AroundFunc[C])(l, l.w.c, l.next)
+	err = l.w.turns[l.at].hook.fn.(AroundFunc[C])(l.own(), l.w.c, l.next)
 	returned = true
 	return nil, err
 }
@@ -226,9 +245,10 @@ func (l *level[C]) close() {
 	if l.state.CompareAndSwap(0, hookOver) {
 		return
 	}
-	l.idle = make(chan struct{})
+	idle := make(chan struct{})
+	l.w.turns[l.at].idle = idle
 	if l.state.Or(hookOver)&nextRuns != 0 {
-		<-l.idle
+		<-idle
 	}
 }
 
@@ -244,8 +264,9 @@ func (l *level[C]) enter() error {
 }
 
 func (l *level[C]) leave() {
+	t := &l.w.turns[l.at]
 	if l.state.And(^uint32(nextRuns))&hookOver != 0 {
-		close(l.idle)
+		close(t.idle)
 	}
 }
 
@@ -262,34 +283,54 @@ func (l *level[C]) next(ctx context.Context) error {
 		return err
 	}
 	defer l.leave()
-	f := l.frame
-	if ctx != context.Context(l) {
-		if ctx == nil || ctx.Value(l) != any(l) {
+	w, t := l.w, &l.w.turns[l.at]
+	f, bare := t.frame, t.bare
+	if ctx != l.own() {
+		if f, bare = frameOf(ctx), false; !l.leads(ctx, f) {
 			return errNextCtx
 		}
-		f = frameOf(ctx)
 	}
-	if err := l.w.ready(ctx); err != nil {
+	if err := w.ready(ctx); err != nil {
 		return err
 	}
-	l.called, l.err = true, ErrGoexit // if nothing else comes of it
-	v := l.w.seam.values
+	t.called, t.err = true, ErrGoexit // if nothing else comes of it
+	v := w.seam.values
 	if v != nil {
 		v.level.Add(-1)
 	}
-	if l.account != nil {
-		l.account.enter()
+	if t.account != nil {
+		t.account.enter()
 	}
 	defer func() {
-		if l.account != nil {
-			l.account.leave(l.w.p, l.w.c)
+		if t.account != nil {
+			t.account.leave(w.p, w.c)
 		}
 		if v != nil {
 			v.level.Add(1)
 		}
 	}()
-	l.err = l.w.proceed(ctx, f, l.at)
-	return l.err
+	t.err = w.proceed(ctx, f, bare, int(l.at))
+	return t.err
+}
+
+// leads says whether ctx, of which f is the innermost frame, descends from the one that
+// the hook got.
+func (l *level[C]) leads(ctx context.Context, f *frame) bool {
+	if ctx == nil {
+		return false
+	}
+	if l.at > 0 {
+		return ctx.Value(l) == any(l)
+	}
+	if f == nil {
+		return false
+	}
+	for n := f.nest; n != nil; n = n.outer {
+		if n == l.w.seam.inner {
+			return true
+		}
+	}
+	return false
 }
 
 // ready says why nothing more can run, nil if it can.
@@ -301,25 +342,21 @@ func (w *wrap[C]) ready(ctx context.Context) error {
 }
 
 // proceed runs what is inside the hook at a place.
-func (w *wrap[C]) proceed(ctx context.Context, f *frame, at int) error {
+func (w *wrap[C]) proceed(ctx context.Context, f *frame, bare bool, at int) error {
 	for at++; at < len(w.hooks); at++ {
 		if w.hooks[at] != nil {
-			return w.call(ctx, f, w.level(at), at)
+			l := &w.spare[at-1]
+			if l.w != nil { // an earlier call of the hook has it
+				l = new(level[C])
+			}
+			return w.call(ctx, f, bare, l, at)
 		}
 	}
-	return w.once(ctx, f)
-}
-
-// level returns a new level for the hook at a place inside the outermost.
-func (w *wrap[C]) level(at int) *level[C] {
-	if l := &w.left.more[at-1]; l.w == nil {
-		return l
-	}
-	return new(level[C])
+	return w.once(ctx, f, bare)
 }
 
 // once runs the body one more time.
-func (w *wrap[C]) once(ctx context.Context, f *frame) (err error) {
+func (w *wrap[C]) once(ctx context.Context, f *frame, bare bool) (err error) {
 	if err := w.seam.streamed.notAgain(); err != nil {
 		return err
 	}
@@ -330,9 +367,14 @@ func (w *wrap[C]) once(ctx context.Context, f *frame) (err error) {
 	if err := w.askAgain(ctx); err != nil {
 		return err
 	}
-	w.left.made.runs++
+	w.seam.wrapped.runs++
 	w.failed = ErrGoexit
-	inside := w.bodyFrame(ctx, f)
+	if bare { // what hooks get of the seam's ctx, the body has without
+		ctx, f = w.seam.ctx, w.seam.frame
+	} else {
+		f = w.bodyFrame(ctx, f)
+		ctx = f
+	}
 	began := time.Duration(0)
 	if w.rec != nil {
 		began = clock()
@@ -352,7 +394,7 @@ func (w *wrap[C]) once(ctx context.Context, f *frame) (err error) {
 		}
 		err = w.ran(err)
 	}()
-	w.failed = runOnce(&w.seam, w.seam.bodyCtx(inside, inside, w.c), w.c, w.body)
+	w.failed = runOnce(&w.seam, w.seam.bodyCtx(ctx, f, w.c), w.c, w.body)
 	returned = true
 	return w.failed
 }
@@ -369,7 +411,6 @@ func (w *wrap[C]) ran(err error) error {
 	if err == nil {
 		return nil
 	}
-
 	walkAborts(err, func(a *HookAborted) bool {
 		w.theirs = append(w.theirs, a)
 		return false
@@ -386,11 +427,7 @@ func (w *wrap[C]) ran(err error) error {
 // bodyFrame returns the frame over ctx, that of hooks, for the body, which isn't in
 // the hooks of the seam: what it opens counts as opened where the seam was.
 func (w *wrap[C]) bodyFrame(ctx context.Context, hooks *frame) *frame {
-	f := &w.left.body
-	if w.left.made.runs > 1 { // an earlier run may have kept its ctx
-		f = new(frame)
-	}
-	*f = newFrame(ctx, hooks)
+	f := newFrame(ctx, hooks)
 	f.nest = nil
 	if w.seam.frame != nil {
 		f.nest = w.seam.frame.nest
@@ -400,7 +437,7 @@ func (w *wrap[C]) bodyFrame(ctx context.Context, hooks *frame) *frame {
 		carried.inner = inner
 		f.carried = &carried
 	}
-	return f
+	return &f
 }
 
 // end ends the operation: nothing more runs, and the seam returns err whatever
@@ -413,19 +450,19 @@ func (w *wrap[C]) end(err error, abort *HookAborted) {
 
 // judge rules on what became of a hook. A ruling with an error is a failure of the
 // hook itself.
-func (w *wrap[C]) judge(l *level[C], err error, panicked *PanicError) (ruled ruling) {
+func (w *wrap[C]) judge(ctx context.Context, t *turn[C], err error, panicked *PanicError) (ruled ruling) {
 	if panicked != nil {
 		err = panicked
 	}
 	switch abort := w.ownAbort(err); {
 	case panicked == nil && w.ends != nil:
-	case err == nil && !l.called && !w.answered():
-		ruled = ruleOn(w.p, l.hook, errNoNext, nil)
+	case err == nil && !t.called && !w.answered():
+		ruled = ruleOn(w.p, t.hook, errNoNext, nil)
 	case panicked != nil, abort != nil, findSuspended(err) != nil, errtree.Has(err, ErrTooDeep):
-		ruled = ruleOn(w.p, l.hook, err, abort)
+		ruled = ruleOn(w.p, t.hook, err, abort)
 	}
 	if ruled.err != nil {
-		logFailure(l, w.p, l.hook, ruled)
+		logFailure(ctx, w.p, t.hook, ruled)
 	}
 	if ruled.abort != nil {
 		w.end(ruled.abort, ruled.abort)
@@ -474,14 +511,14 @@ func (w *wrap[C]) answered() bool {
 func (w *wrap[C]) outcome(err error) error {
 	switch {
 	case w.abort != nil:
-		w.left.made.refused, w.left.made.err = w.abort, w.failed
+		w.seam.wrapped.refused, w.seam.wrapped.err = w.abort, w.failed
 		if own, ok := any(w.c).(rerunner); ok {
 			own.clearValue()
 		}
 		return w.abort
 	case w.ends != nil:
 		err = w.ends
-	case w.left.made.runs == 0:
+	case w.seam.wrapped.runs == 0:
 		if done := w.seam.ctx.Err(); done != nil && !w.answered() && (err == nil || errtree.Is(err, done)) {
 			if t, ok := any(w.c).(*ToolCall); ok {
 				w.seam.stop(t, done)
@@ -490,7 +527,7 @@ func (w *wrap[C]) outcome(err error) error {
 		}
 	}
 	if w.panics != nil && err != nil && errtree.Has(err, w.panics) {
-		w.left.made.panics = w.panics
+		w.seam.wrapped.panics = w.panics
 	}
 	return err
 }

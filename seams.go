@@ -63,11 +63,12 @@ type seam struct {
 
 	call    *ToolCall    // of a tool call: itself
 	blocked *HookAborted // of a tool call: why it was blocked, in front of the post point
-	wrapped *wrapped     // what around hooks made of the body, nil without any
+	wrapped wrapped      // what around hooks made of the body
 }
 
 // wrapped is what around hooks made of a body.
 type wrapped struct {
+	set     bool         // there were any
 	runs    int          // how often it ran
 	refused *HookAborted // by one of them, or by a guard that was asked again
 	panics  *PanicError  // of the body, and to go on
@@ -75,7 +76,7 @@ type wrapped struct {
 }
 
 // ran says that the body ran inside of around hooks.
-func (w *wrapped) ran() bool { return w != nil && w.runs > 0 }
+func (w *wrapped) ran() bool { return w.runs > 0 }
 
 // seamKind says whose rules settle applies.
 type seamKind uint8

@@ -51,7 +51,7 @@ func runBody[C any](s *seam, c *C, body Func[C], keepPanic bool) (err error) {
 	if s.values != nil {
 		s.values.running--
 	}
-	if s.wrapped == nil || s.wrapped.panics == nil || keepPanic {
+	if s.wrapped.panics == nil || keepPanic {
 		return end(s, c, err)
 	}
 	logError(s.ctx, "hooks: a body panicked", s.wrapped.panics) // its frames are gone, unlike above

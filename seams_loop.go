@@ -86,7 +86,7 @@ func (s *seam) endModel(m *ModelCall) error {
 	if !s.wrapped.ran() || !m.ResponseEdited() { // by an around hook
 		m.keep()
 	}
-	m.body.vetoed = s.wrapped != nil && s.wrapped.refused != nil
+	m.body.vetoed = s.wrapped.refused != nil
 	m.Err = s.err // and not that of a passage in the body
 	body := m.body
 	err := fire(s, after, PostModelCall, m)

@@ -153,11 +153,11 @@ func (s *seam) stop(t *ToolCall, why error) {
 func (s *seam) endTool(t *ToolCall) error {
 	edited := s.wrapped.ran() && t.ResultEdited() // by an around hook
 	switch {
-	case s.wrapped != nil && s.wrapped.refused != nil:
+	case s.wrapped.refused != nil:
 		s.refuseWrapped(t)
 	case s.run:
 		var panicked *PanicError
-		if t.ran = true; s.wrapped != nil {
+		if t.ran = true; s.wrapped.set {
 			t.ran, panicked = s.wrapped.runs > 0, s.wrapped.panics
 			if !t.ran {
 				t.Blocked = nil // of a passage in an around hook, and not of one in the body
