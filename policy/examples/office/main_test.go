@@ -19,6 +19,7 @@ import (
 	"github.com/loophooks/hooks"
 )
 
+// Behind a change of the scenes: go test ./examples/office -run Golden -update.
 var update = flag.Bool("update", false, "write what the program prints to testdata/office.txt")
 
 const golden = "testdata/office.txt"
@@ -210,6 +211,20 @@ func TestRun_otherSettings(t *testing.T) {
 		"a script that asks": {`{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":
 			"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"ask\"}}'"}]}]}}`, func(t *testing.T, out string) {
 			assert.Contains(t, out, `run_shell {"command":"rm -r old"}`+"\n  decided       approve, by ana\n  model reads   it ran\n")
+		}},
+		"a script that asks about everything": {`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":
+			"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"ask\"}}'"}]}]}}`, func(t *testing.T, out string) {
+			assert.Contains(t, out, "model reads   Today: soup, fish, cake\n")
+			assert.Contains(t, out, "paid 1200")
+			for _, question := range []string{"The agent wants to run pay.", "Pay this bill?"} {
+				assert.Contains(t, out, "run waits     "+question, "both guards ask")
+			}
+		}},
+		"a script that never asks the same": {`{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":
+			"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"ask\",\"updatedInput\":{\"command\":\"'$$'\"}}}'"}]}]}}`, func(t *testing.T, out string) {
+			assert.Contains(t, out, "run ends      it still waits after 10 times\n")
+			assert.NotContains(t, out, "it ran")
+			assert.Contains(t, out, "paid 1200", "the next scene is played")
 		}},
 		"a script that refuses prompts": {`{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":
 			"if grep -q rent; then echo 'the rent is paid already' >&2; exit 2; fi"}]}]}}`, func(t *testing.T, out string) {

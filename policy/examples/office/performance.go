@@ -35,14 +35,14 @@ type performance struct {
 	actor   *actor
 	said    []string // to the person, in the pieces in which it came
 	decided []line   // about calls that waited
-	refused string   // why the run was stopped, if a guard did that
+	stopped string   // why the run has ended without an answer, if it has
 }
 
 // play runs the task, and decides what it waits for until it has ended.
 func (p *performance) play(ctx context.Context) error {
 	p.actor = &actor{replies: p.scene.replies, port: fmt.Sprint(p.office.web.addr.Port())}
 	_, err := p.loop().run(ctx, p.scene.prompt)
-	for range maxDecisions {
+	for range maxWaits {
 		if !waits(err) {
 			break
 		}
@@ -51,7 +51,10 @@ func (p *performance) play(ctx context.Context) error {
 		}
 	}
 	if refusal, ok := errors.AsType[*hooks.HookAborted](err); ok && ctx.Err() == nil {
-		p.refused, err = refusal.PublicText(), nil // a script of -policy may do that
+		p.stopped, err = refusal.PublicText(), nil // a script of -policy may do that
+	}
+	if waits(err) && ctx.Err() == nil {
+		p.stopped, err = fmt.Sprintf("it still waits after %d times", maxWaits), nil
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.scene.title, err)
@@ -59,8 +62,9 @@ func (p *performance) play(ctx context.Context) error {
 	return nil
 }
 
-// maxDecisions is how often one scene may have to wait.
-const maxDecisions = 5
+// maxWaits is how often one run may have to wait. A script of -policy that writes other
+// arguments each time has each of them asked about.
+const maxWaits = 10
 
 func (p *performance) loop() *loop {
 	return &loop{
@@ -99,8 +103,8 @@ func (p *performance) print(w io.Writer) error {
 		tell = tellCall
 	}
 	lines := tell(p)
-	if p.refused != "" {
-		lines = append(lines, line{"run ends", p.refused})
+	if p.stopped != "" {
+		lines = append(lines, line{"run ends", p.stopped})
 	}
 	var b strings.Builder
 	fmt.Fprintln(&b, p.scene.title)
