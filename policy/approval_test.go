@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -205,6 +206,50 @@ func TestApproval_askedAtTheTerminal(t *testing.T) {
 			assert.Equal(t, tt.want, limitReason(call), name)
 			assert.Equal(t, tt.want == "", call.Ran(), name)
 		}
+	}
+}
+
+// Only what is known to mean yes lets a call through.
+func TestApproval_answersAtAConsole(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]bool{
+		"yes": true, "Y": true, "sim": true, "네": true, " yes \r\n": true,
+		"": false, "n": false, "no": false, "yep": false, "yes please": false, "não": false, "y\x00": false,
+	} {
+		for _, byDesk := range []bool{false, true} {
+			reg, ctx := limitScope(t)
+			policy.Approval{}.Register(hooks.In(reg))
+			ctx = hooks.WithHumanInput(ctx, hooks.NewConsole(strings.NewReader(answer+"\n"), t.Output()))
+			if byDesk {
+				ctx = hooks.WithDesk(ctx, desk.Human())
+			}
+			call := &hooks.ToolCall{ID: "c1", Name: "send_email"}
+			require.NoError(t, turnOf(ctx, limitBody("sent"), call))
+			assert.Equal(t, want, call.Ran(), "%q", answer)
+		}
+	}
+}
+
+// A model can't hide an argument, nor turn round what the person reads.
+func TestApproval_showsAllArgumentsAndWhatCantBeSeen(t *testing.T) {
+	t.Parallel()
+	for _, byDesk := range []bool{false, true} {
+		reg, ctx := limitScope(t)
+		policy.Approval{}.Register(hooks.In(reg))
+		human := hookstest.NewHuman(t, hookstest.Types("no"))
+		ctx = hooks.WithHumanInput(ctx, human)
+		if byDesk {
+			ctx = hooks.WithDesk(ctx, desk.Human())
+		}
+		body := strings.Repeat("<b>날씨</b> ", 1000)
+		call := &hooks.ToolCall{ID: "c1", Name: "send_email", Input: map[string]any{"to": "moc.live\u202e@eve\x1b\U000e0041", "body": body}}
+		require.NoError(t, turnOf(ctx, neverRuns(t), call))
+		shown := human.Questions()[0].Prompt
+		assert.Contains(t, shown, "The agent wants to run send_email.")
+		_, _, whole := strings.Cut(shown, body) // the failure of a Contains would print it
+		assert.True(t, whole, "nothing is cut, and markup isn't escaped")
+		assert.Contains(t, shown, `moc.live\u202e@eve\u001b`)
+		assert.NotContains(t, shown, "\U000e0041")
 	}
 }
 

@@ -73,7 +73,7 @@ func TestFileWriter_cutsBack(t *testing.T) {
 		}
 		fails(l.intend)
 		if !d.uncut && !d.panics {
-			assert.Equal(t, whole, len(d.data), "%s: only whole lines stand", name)
+			assert.Len(t, d.data, whole, "%s: only whole lines stand", name)
 		}
 		if !d.unsynced {
 			fails(l.note)

@@ -163,7 +163,7 @@ func callsOf(requests []hooks.ToolRequest) (list []auditCall) {
 // rest of it has fields of its own.
 func errorType(err error) string {
 	for {
-		if abort, ok := err.(*hooks.HookAborted); ok {
+		if abort, ok := err.(*hooks.HookAborted); ok { //nolint:errorlint // this is the walk
 			if abort.Err == nil {
 				return ""
 			}

@@ -47,7 +47,7 @@ func VerifyAudit(r io.Reader, key []byte) (AuditHead, error) {
 func scanLines(r *bufio.Reader, key []byte) (head AuditHead, whole int64, torn []byte, err error) {
 	for {
 		line, err := r.ReadBytes('\n')
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // as ReadBytes returns it; one that wraps it is a failure of r
 			return head, whole, line, nil
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -383,12 +384,16 @@ func TestBudget_twoBudgets(t *testing.T) {
 			hookstest.Run(t, reg, func(ctx context.Context) {
 				ctx = hooks.WithScope(ctx, inner)
 				hooks.Around(hooks.ModelBody, func(ctx context.Context, _ *hooks.ModelCall, next func(context.Context) error) error {
-					for next(ctx) == nil { // until a budget refuses
+					var err error
+					for err == nil { // until a budget refuses
+						err = next(ctx)
 					}
 					return nil
 				}, hooks.In(reg), hooks.WithPriority(500))
 				hooks.Around(hooks.ToolBody, func(ctx context.Context, _ *hooks.ToolCall, next func(context.Context) error) error {
-					for next(ctx) == nil {
+					var err error
+					for err == nil {
+						err = next(ctx)
 					}
 					return nil
 				}, hooks.In(reg), hooks.WithPriority(500))
@@ -531,6 +536,82 @@ func TestBudget_isSharedWithSubAgents(t *testing.T) {
 	assert.Equal(t, hooks.Usage{In: 21}, reports[0].Usage)
 	assert.Equal(t, 2, reports[0].ToolCalls)
 	assert.Equal(t, 3, reports[0].ModelCalls)
+}
+
+func TestBudget_stopsASubAgentThatUsesUpTheRest(t *testing.T) {
+	t.Parallel()
+	reg, ctx := limitScope(t)
+	policy.Budget{Cost: 2, Prices: map[string]policy.Price{"large": perToken}}.Register(hooks.In(reg))
+	call := func(ctx context.Context) error { return askLarge(ctx, uses(hooks.Usage{In: 1})) }
+	run := func(ctx context.Context, body func(context.Context) error) error {
+		return hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error { return body(ctx) })
+	}
+	for range 2 {
+		var third error
+		require.NoError(t, run(ctx, func(ctx context.Context) error {
+			err := errors.Join(call(ctx), run(ctx, call))
+			third = run(ctx, call)
+			return err
+		}))
+		require.ErrorIs(t, third, policy.ErrBudget)
+	}
+}
+
+func TestBudget_chargesWhatAGuardWithholds(t *testing.T) {
+	t.Parallel()
+	inBudget(t, policy.Budget{ModelCalls: 9}, func(ctx context.Context, reg *hooks.Registry) {
+		hooks.Guard(hooks.PostModelCall, func(context.Context, *hooks.ModelCall) error { return hooks.Abort("no") }, hooks.In(reg))
+		require.ErrorContains(t, askLarge(ctx, uses(hooks.Usage{In: 5})), "no")
+		assert.Equal(t, hooks.Usage{In: 5}, bill(t, ctx).Usage)
+	})
+}
+
+// A lower limit for a role is a second budget under a name of its own.
+func TestBudget_ofARole(t *testing.T) {
+	t.Parallel()
+	reg, ctx := limitScope(t)
+	policy.Budget{ModelCalls: 5}.Register(hooks.In(reg), hooks.WithName("all"))
+	policy.Budget{ModelCalls: 2}.Register(hooks.In(reg), hooks.WithName("research"), hooks.WithAgents("researcher"))
+	for role, want := range map[string]struct {
+		calls  int
+		source string
+	}{"writer": {5, "all"}, "researcher": {2, "research"}} {
+		calls := 0
+		err := hooks.RunExecution(ctx, &hooks.Execution{Caller: hooks.Caller{AgentRole: role}}, func(ctx context.Context, _ *hooks.Execution) error {
+			for {
+				if err := askLarge(ctx, uses(hooks.Usage{In: 1})); err != nil {
+					return err
+				}
+				calls++
+			}
+		})
+		assert.Equal(t, want.calls, calls, role)
+		abort, ok := errors.AsType[*hooks.HookAborted](err)
+		require.True(t, ok)
+		assert.Equal(t, want.source, abort.Source)
+		assert.Equal(t, fmt.Sprintf("the run's budget of %d model calls is used up; answer with what you have", want.calls), abort.Reason)
+	}
+}
+
+func TestBudget_runsAtTheSameTimeHaveBillsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		reg := hooks.NewRegistry()
+		policy.Budget{ModelCalls: 9}.Register(hooks.In(reg))
+		var all sync.WaitGroup
+		for _, tokens := range []int{200, 2000} {
+			all.Go(func() {
+				hookstest.Run(t, reg, func(ctx context.Context) {
+					for range 3 {
+						assert.NoError(t, askLarge(ctx, uses(hooks.Usage{In: tokens})))
+						time.Sleep(time.Second) // both are under way
+					}
+					assert.Equal(t, hooks.Usage{In: 3 * tokens}, policy.Spent(ctx)[0].Usage)
+				})
+			})
+		}
+		all.Wait()
+	})
 }
 
 func TestBudget_eachRunHasItsOwn(t *testing.T) {

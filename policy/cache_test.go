@@ -165,6 +165,35 @@ func TestCache_whatMakesCallsDifferent(t *testing.T) {
 	}
 }
 
+// One text is another call in each place where it may stand.
+func TestCache_fieldsDontRunTogether(t *testing.T) {
+	t.Parallel()
+	message := func(m hooks.Message) *hooks.ModelCall { return &hooks.ModelCall{Messages: []hooks.Message{m}} }
+	reg := cached(policy.Cache{})
+	body, runs := counting()
+	calls := []*hooks.ModelCall{
+		{},
+		{Model: "user"},
+		{Tools: []string{"user"}},
+		{Caller: hooks.Caller{Tenant: "user"}},
+		{Caller: hooks.Caller{AgentRole: "user"}},
+		message(hooks.Message{}),
+		message(hooks.Message{Role: "user"}),
+		message(hooks.Message{Content: "user"}),
+		message(hooks.Message{Name: "user"}),
+		message(hooks.Message{ToolCallID: "user"}),
+		message(hooks.Message{Parts: []hooks.Part{{Kind: "text", Text: "user"}}}),
+		message(hooks.Message{ToolCalls: []hooks.ToolRequest{{ID: "user"}}}),
+		message(hooks.Message{ToolCalls: []hooks.ToolRequest{{Name: "user"}}}),
+		message(hooks.Message{ToolCalls: []hooks.ToolRequest{{Arguments: "user"}}}),
+	}
+	for i, m := range calls {
+		require.NoError(t, askModel(t.Context(), reg, m, body))
+		assert.False(t, m.Answered(), "call %d", i)
+	}
+	assert.EqualValues(t, len(calls), runs.Load())
+}
+
 func TestCache_tenantOfTheCtx(t *testing.T) {
 	t.Parallel()
 	for _, tools := range [][]string{nil, {"*"}} {
@@ -409,6 +438,23 @@ func TestCache_guardsDecideOnHits(t *testing.T) {
 	require.NoError(t, askModel(t.Context(), reg, m, body))
 	assert.Equal(t, "answer 1", m.Response)
 	assert.EqualValues(t, 1, runs.Load())
+}
+
+// An answer that a guard withheld is kept as the body left it, and is withheld again.
+func TestCache_withheldAnswerIsJudgedAgain(t *testing.T) {
+	t.Parallel()
+	reg := cached(policy.Cache{})
+	withholds := hooks.Guard(hooks.PostModelCall, func(context.Context, *hooks.ModelCall) error { return hooks.Abort("no") }, hooks.In(reg))
+	body, _ := counting()
+	for range 3 {
+		m := question("?")
+		require.ErrorContains(t, askModel(t.Context(), reg, m, body), "no")
+		assert.Empty(t, m.Response)
+	}
+	withholds.Remove()
+	m := question("?")
+	require.NoError(t, askModel(t.Context(), reg, m, body))
+	assert.Equal(t, "answer 1", m.Response)
 }
 
 // The cache knows which model has answered.

@@ -213,3 +213,45 @@ func TestHistory_rulesHoldForAll(t *testing.T) {
 		}
 	}
 }
+
+// At every point of one conversation and for every number of tokens: calls and results
+// stay together, the newest message stays, and it fits as far as it can.
+func TestHistory_everyBudgetOfAConversation(t *testing.T) {
+	t.Parallel()
+	tokens := func(msg hooks.Message) int { return len(msg.Text()) + 2*len(msg.ToolCalls) } // uneven
+	all := conversation("system1 user2 a3>1 tool4<1 a-thought5>2,3 t6<2 tool-result7<3 a8 u9 a10>4 t11<4")
+	total := 0
+	for _, msg := range all {
+		total += tokens(msg)
+	}
+	for n := 1; n <= len(all); n++ {
+		if n < len(all) && all[n].ToolCallID != "" {
+			continue // no model is called between a call and its result
+		}
+		least := sent(t, policy.History{Tokens: 1, Keep: 1, Estimate: tokens}, all[:n:n])
+		for budget := 1; budget <= total; budget++ {
+			got := sent(t, policy.History{Tokens: budget, Keep: 1, Estimate: tokens}, all[:n:n])
+			cost, open := 0, map[string]bool{}
+			for _, msg := range got {
+				cost += tokens(msg)
+				for _, call := range msg.ToolCalls {
+					open[call.ID] = true
+				}
+				if msg.ToolCallID != "" {
+					require.True(t, open[msg.ToolCallID], "budget %d of %d messages: result %s without its call", budget, n, msg.ToolCallID)
+					delete(open, msg.ToolCallID)
+				}
+			}
+			require.Empty(t, open, "budget %d of %d messages: calls without a result", budget, n)
+			require.Equal(t, all[0], got[0], "the system message stays")
+			require.Equal(t, all[n-1], got[len(got)-1], "the newest stays")
+			if len(got) > len(least) {
+				require.LessOrEqual(t, cost, budget, "%d messages", n)
+			}
+		}
+	}
+	keep := policy.History{Tokens: total, Keep: 1, Estimate: tokens}
+	require.Equal(t, all, sent(t, keep, all))
+	keep.Tokens--
+	require.Contains(t, words(sent(t, keep, all)), "~")
+}

@@ -63,6 +63,13 @@ func TestPaths_cleans(t *testing.T) {
 		"%2e%2e/x":                "%2e%2e/x",
 		"날씨/天气":                   "날씨/天气",
 		".hidden":                 ".hidden",
+		"a/b/../c":                "a/c",
+		`a\b\..\c`:                "a/c",
+		`a/b\c`:                   "a/b/c",
+		"./a//b/.":                "a/b",
+		"..notes":                 "..notes",
+		"notes..txt":              "notes..txt",
+		"ação/날씨.txt":             "ação/날씨.txt",
 	} {
 		call := pathCall(t, root, map[string]any{"path": in})
 		call.ran(t, in)
@@ -86,6 +93,19 @@ func TestPaths_refuses(t *testing.T) {
 		"//s/x":                   staysInside,
 		"C:x":                     staysInside,
 		`c:\x`:                    staysInside,
+		"a/../../x":               staysInside,
+		`a\..\..\x`:               staysInside,
+		`a/..\../x`:               staysInside,
+		"./../x":                  staysInside,
+		`\\?\C:\x`:                staysInside,
+		`\/x`:                     staysInside,
+		"C:/x":                    staysInside,
+		"c:":                      staysInside,
+		"a/C:/x":                  "path must have no colon",
+		"file.txt::$DATA":         "path must have no colon",
+		".../x":                   "path must have no name that ends in a dot or a space",
+		"a/x. ":                   "path must have no name that ends in a dot or a space",
+		" /x":                     "path must have no name that ends in a dot or a space",
 		"file://x":                "path must have no colon",
 		"notes.txt:stream":        "path must have no colon",
 		"":                        "path must not be empty",
@@ -415,6 +435,8 @@ func FuzzPaths(f *testing.F) {
 		assert.True(t, fs.ValidPath(clean), "%q", clean)
 		assert.True(t, utf8.ValidString(clean))
 		assert.NotContains(t, clean, `\`)
+		assert.NotContains(t, clean, ":")
+		assert.True(t, filepath.IsLocal(clean), "%q", clean)
 		require.True(t, run(clean), "%q", clean)
 		assert.Equal(t, clean, got, "cleaned twice")
 	})

@@ -198,7 +198,7 @@ func (l *rate) guard(ctx context.Context, c hooks.Caller, v *hooks.Values, tool 
 	case err == nil:
 		mark.tokens = append(mark.tokens, t)
 		return nil
-	case err == ctx.Err() && l.ends: // nobody is there for the call any more
+	case err == ctx.Err() && l.ends: //nolint:errorlint // as turn returns it: nobody is there for the call any more
 		return &hooks.HookAborted{Reason: "the run ended while the call waited for its turn", StopRun: true, Err: err}
 	}
 	return err

@@ -22,7 +22,7 @@ func reached(failure *error, pre hooks.InterceptionPoint) (ran func(err error) b
 	before, mark := *failure, &unreached{}
 	*failure = mark
 	return func(err error) bool {
-		if *failure == error(mark) {
+		if *failure == error(mark) { //nolint:errorlint // the mark itself, and not an error of a body that wraps it
 			*failure = before
 			return false
 		}

@@ -36,7 +36,7 @@ func TestRedact_tokensAnywhereInArguments(t *testing.T) {
 	t.Parallel()
 	redacting(t, policy.Redact{Set: redactKeysAndMail(), With: policy.Token}, func(ctx context.Context) {
 		var all []string
-		for _, name := range strings.Split("abcdefghijk", "") {
+		for name := range strings.SplitSeq("abcdefghijk", "") {
 			all = append(all, name+"@example.com")
 		}
 		redactSentText(t, ctx, strings.Join(all, " "))

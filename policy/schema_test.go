@@ -54,6 +54,9 @@ func TestSchema_tellsFaults(t *testing.T) {
 		{`{"properties":{"a":{"format":"email"}}}`, `{"a":"z"}`, `/a: format`},
 		{`{"properties":{"a":{"format":"unheard-of"}}}`, `{"a":"z"}`, ``},
 		{`{"properties":{"a":{"minLength":2,"maxLength":3}}}`, `{"a":"z"}`, `/a: minLength`},
+		{`{"properties":{"a":{"minLength":2,"maxLength":3}}}`, `{"a":"날씨"}`, ``},
+		{`{"properties":{"a":{"minLength":2,"maxLength":3}}}`, `{"a":"날"}`, `/a: minLength`},
+		{`{"properties":{"a":{"pattern":"\\S"}}}`, `{"a":"     "}`, `/a: pattern`},
 		{`{"properties":{"a":{"maximum":1}}}`, `{"a":2}`, `/a: maximum`},
 		{`{"properties":{"a":{"multipleOf":0.01}}}`, `{"a":0.07}`, ``},
 		{`{"properties":{"a":{"multipleOf":0.01}}}`, `{"a":0.075}`, `/a: multipleOf`},
@@ -258,6 +261,26 @@ func TestSchema_judgesWhatRuns(t *testing.T) {
 		small.Register(hooks.In(r))
 		edit(r)
 		passCall(t, r, &hooks.ToolCall{Name: "pay", Input: map[string]any{"n": 1}}).refused(t, "policy.Schema", "/n: maximum", name)
+	}
+}
+
+func TestSchema_judgesWhatHooksHaveTidied(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{"  Trains to\tOslo ": "Trains to Oslo", "     ": "", " x ": ""} {
+		r := hookstest.Registry(t)
+		policy.Schema{Schemas: map[string]json.RawMessage{"web_search": json.RawMessage(`{"properties":{"query":{"minLength":2}}}`)}}.Register(hooks.In(r))
+		hooks.On(hooks.PreToolCall, func(_ context.Context, call *hooks.ToolCall) error {
+			query, err := call.StringArg("query")
+			call.Input["query"] = strings.Join(strings.Fields(query), " ")
+			return err
+		}, hooks.In(r))
+		call := passCall(t, r, &hooks.ToolCall{Name: "web_search", Input: map[string]any{"query": query}})
+		if want == "" {
+			call.refused(t, "policy.Schema", "/query: minLength", "%q", query)
+			continue
+		}
+		call.ran(t, query)
+		assert.Equal(t, want, call.input["query"])
 	}
 }
 

@@ -49,7 +49,7 @@ func (a textArgs) judge(t *hooks.ToolCall, check func(name, text string) error) 
 		}
 		texts, ok := textsOf(value)
 		if !ok {
-			return hooks.Abort(fmt.Sprintf("%s must be a string or a list of strings", name))
+			return hooks.Abort(name + " must be a string or a list of strings")
 		}
 		for _, text := range texts {
 			if err := check(name, text); err != nil {

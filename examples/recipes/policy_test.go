@@ -1,4 +1,4 @@
-package hooks_test
+package recipes_test
 
 import (
 	"context"
