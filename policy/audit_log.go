@@ -227,11 +227,17 @@ func (p *plainWriter) write(line []byte, durable bool) error {
 	return nil
 }
 
-func (p *plainWriter) sync() error {
+// sync takes a panic for an error: the line stands, and the next one is behind it.
+func (p *plainWriter) sync() (err error) {
 	file, ok := p.w.(interface{ Sync() error })
 	if !ok {
 		return nil
 	}
+	defer func() {
+		if value := recover(); value != nil {
+			err = &unsyncedError{fmt.Errorf("a panic of type %T", value)}
+		}
+	}()
 	if err := file.Sync(); err != nil && !unsupported(err) {
 		return &unsyncedError{err}
 	}
