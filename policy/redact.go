@@ -138,8 +138,10 @@ func (p Redact) Register(opts ...hooks.Option) *hooks.Group {
 		if r.looks(Prompts) {
 			reg.add(hooks.On(hooks.PreModelCall, r.prompt, pre...))
 		}
-		if r.looks(Answers | Arguments) {
+		if r.looks(Answers|Arguments) || r.with == Token { // which tokens are in use is to be known
 			reg.add(hooks.On(hooks.PostModelCall, r.answer, post...))
+		}
+		if r.looks(Answers | Arguments) {
 			redactStream(r, reg, hooks.ModelStream, r.looks(Answers), r.looks(Arguments))
 		}
 		if r.looks(Arguments) || r.with == Token {
