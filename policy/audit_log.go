@@ -222,7 +222,10 @@ func (p *plainWriter) write(line []byte, durable bool) error {
 		return fmt.Errorf("policy: the audit log can't be written: %w", err)
 	}
 	if durable {
-		return p.sync()
+		p.broken = true // if it ends the goroutine, nobody is told of the line
+		err = p.sync()
+		p.broken = false
+		return err
 	}
 	return nil
 }

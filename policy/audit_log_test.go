@@ -310,6 +310,40 @@ func TestAuditLog_syncPanics(t *testing.T) {
 	assert.Equal(t, log.Head(), head)
 }
 
+// auditExitingSync ends its goroutine.
+type auditExitingSync struct{ bytes.Buffer }
+
+func (s *auditExitingSync) Sync() error {
+	runtime.Goexit()
+	return nil
+}
+
+// Nobody knows what became of the line, and nothing is put behind it.
+func TestAuditLog_syncEndsTheGoroutine(t *testing.T) {
+	t.Parallel()
+	sink := &auditExitingSync{}
+	log := policy.NewAuditLog(sink, auditKey)
+	r := hooks.NewRegistry()
+	policy.Audit{Log: log}.Register(hooks.In(r))
+	ctx := hooks.WithScope(t.Context(), r)
+	runs := 0
+	for range 2 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = hooks.RunTool(ctx, &hooks.ToolCall{ID: "c", Name: "read_file"}, func(context.Context, *hooks.ToolCall) error {
+				runs++
+				return nil
+			})
+		}()
+		<-done
+	}
+	assert.Zero(t, runs)
+	head, err := verifyAudit(sink.String())
+	require.NoError(t, err)
+	assert.Equal(t, int64(1), head.Seq)
+}
+
 func TestAuditLog_pipesHaveNothingToSync(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()
