@@ -243,7 +243,7 @@ func (b *budget) lookTool(_ context.Context, t *hooks.ToolCall, err error) {
 // timeIsUp returns err, which a run under ctx ended with, and that the budget is why
 // where it is.
 func timeIsUp(ctx context.Context, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), ErrBudget) && !errors.Is(err, ErrBudget) {
+	if isError(context.Cause(ctx), ErrBudget) && isError(err, context.DeadlineExceeded) && !isError(err, ErrBudget) {
 		return fmt.Errorf("%w: %w", ErrBudget, err)
 	}
 	return err

@@ -4,7 +4,6 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -240,12 +239,12 @@ func (l *loops) look(ctx context.Context, t *hooks.ToolCall, _ error) {
 // ended. What hooks refused or answered has a result without having run.
 func (m *loopsMark) interrupted(t *hooks.ToolCall) bool {
 	switch {
-	case t.Suspended() != nil, errors.Is(t.Err, context.Canceled):
+	case t.Suspended() != nil, isError(t.Err, context.Canceled):
 		return true
-	case t.Ran(), t.Blocked != nil, t.Answered(), t.Err == nil, errors.Is(t.Err, hooks.ErrNoTool):
+	case t.Ran(), t.Blocked != nil, t.Answered(), t.Err == nil, isError(t.Err, hooks.ErrNoTool):
 		return false
 	}
-	return m.unread == nil || !errors.Is(t.Err, m.unread)
+	return m.unread == nil || !isError(t.Err, m.unread)
 }
 
 // callOf is the hash of what is called.
