@@ -4,7 +4,6 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -126,9 +125,10 @@ func (p *Approval) guard(ctx context.Context, t *hooks.ToolCall) error {
 // The constant of package desk would bring its stores along.
 const expiredReason = "nobody answered in time; no person refused it"
 
-// notApproved puts into words for the model that people refused the call.
+// notApproved puts into words for the model that people refused the call. That is a bare
+// abort: one inside of an error is why a desk failed.
 func notApproved(answer error) error {
-	abort, ok := errors.AsType[*hooks.HookAborted](answer)
+	abort, ok := answer.(*hooks.HookAborted) //nolint:errorlint // for that reason
 	switch {
 	case !ok || abort.Err != nil, abort.Reason == "not approved", abort.Reason == expiredReason:
 		return answer

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -456,4 +457,33 @@ func TestApproval_registrations(t *testing.T) {
 	assert.Equal(t, "pre_tool_call\n  policy.Approval tools=[\"pay\"] priority=-900 guard\n", reg.String())
 	assert.True(t, group.Remove())
 	assert.Equal(t, "no hooks\n", reg.String())
+}
+
+// brokenDesk fails with its error.
+type brokenDesk struct{ err error }
+
+func (d brokenDesk) Ask(context.Context, *hooks.Question) (hooks.Decision, bool, error) {
+	return hooks.Decision{}, false, d.err
+}
+func (brokenDesk) Done(context.Context, string) error { return nil }
+
+func TestApproval_failedDeskIsNoRejection(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"an error":              io.ErrUnexpectedEOF,
+		"ctx done":              context.Canceled,
+		"in a circle":           circle{},
+		"an abort of its hooks": fmt.Errorf("desk: %w", hooks.Abort("too many callers")),
+		"something that waits":  &hooks.Suspended{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, ctx := limitScope(t)
+			policy.Approval{}.Register(hooks.In(reg))
+			call := payCall()
+			require.NoError(t, turnOf(hooks.WithDesk(ctx, brokenDesk{err}), neverRuns(t), call))
+			require.NotNil(t, call.Blocked)
+			assert.NotContains(t, call.Result, "not approved")
+		})
+	}
 }

@@ -222,16 +222,25 @@ func (p *plainWriter) write(line []byte, durable bool) error {
 		return fmt.Errorf("policy: the audit log can't be written: %w", err)
 	}
 	if durable {
-		return p.sync()
+		p.broken = true // if it ends the goroutine, nobody is told of the line
+		err = p.sync()
+		p.broken = false
+		return err
 	}
 	return nil
 }
 
-func (p *plainWriter) sync() error {
+// sync takes a panic for an error: the line stands, and the next one is behind it.
+func (p *plainWriter) sync() (err error) {
 	file, ok := p.w.(interface{ Sync() error })
 	if !ok {
 		return nil
 	}
+	defer func() {
+		if value := recover(); value != nil {
+			err = &unsyncedError{fmt.Errorf("a panic of type %T", value)}
+		}
+	}()
 	if err := file.Sync(); err != nil && !unsupported(err) {
 		return &unsyncedError{err}
 	}

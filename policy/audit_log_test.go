@@ -275,6 +275,75 @@ func TestAuditLog_manyOutcomesThatFail(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// auditPanickingSync panics at the second Sync.
+type auditPanickingSync struct {
+	bytes.Buffer
+	syncs int
+}
+
+func (s *auditPanickingSync) Sync() error {
+	if s.syncs++; s.syncs == 2 {
+		panic("the disk is gone")
+	}
+	return nil
+}
+
+// The line stands, so that the chain goes on behind it.
+func TestAuditLog_syncPanics(t *testing.T) {
+	t.Parallel()
+	sink := &auditPanickingSync{}
+	log := policy.NewAuditLog(sink, auditKey)
+	r := hooks.NewRegistry()
+	policy.Audit{Log: log}.Register(hooks.In(r))
+	hookstest.Run(t, r, func(ctx context.Context) {
+		assert.Nil(t, auditTool(t, ctx, "c1", nil).Blocked)
+		refused := auditTool(t, ctx, "c2", nil)
+		if assert.NotNil(t, refused.Blocked) {
+			assert.Equal(t, "the audit can't be written", refused.Blocked.Reason)
+			assert.False(t, refused.Ran())
+		}
+		assert.Nil(t, auditTool(t, ctx, "c3", nil).Blocked)
+	})
+	require.NoError(t, log.Close())
+	head, err := verifyAudit(sink.String())
+	require.NoError(t, err)
+	assert.Equal(t, log.Head(), head)
+}
+
+// auditExitingSync ends its goroutine.
+type auditExitingSync struct{ bytes.Buffer }
+
+func (s *auditExitingSync) Sync() error {
+	runtime.Goexit()
+	return nil
+}
+
+// Nobody knows what became of the line, and nothing is put behind it.
+func TestAuditLog_syncEndsTheGoroutine(t *testing.T) {
+	t.Parallel()
+	sink := &auditExitingSync{}
+	log := policy.NewAuditLog(sink, auditKey)
+	r := hooks.NewRegistry()
+	policy.Audit{Log: log}.Register(hooks.In(r))
+	ctx := hooks.WithScope(t.Context(), r)
+	runs := 0
+	for range 2 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = hooks.RunTool(ctx, &hooks.ToolCall{ID: "c", Name: "read_file"}, func(context.Context, *hooks.ToolCall) error {
+				runs++
+				return nil
+			})
+		}()
+		<-done
+	}
+	assert.Zero(t, runs)
+	head, err := verifyAudit(sink.String())
+	require.NoError(t, err)
+	assert.Equal(t, int64(1), head.Seq)
+}
+
 func TestAuditLog_pipesHaveNothingToSync(t *testing.T) {
 	t.Parallel()
 	read, write, err := os.Pipe()

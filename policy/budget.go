@@ -107,6 +107,8 @@ func (p Budget) Register(opts ...hooks.Option) *hooks.Group {
 			return r.with("policy.Budget", priority, own...)
 		}
 		r.add(hooks.On(hooks.ExecutionStart, b.begin, with(1000)...))
+		r.add(hooks.Watch(hooks.PreModelCall, b.lookModel, with(0)...))
+		r.add(hooks.Watch(hooks.PreToolCall, b.lookTool, with(0)...))
 		r.add(hooks.Around(hooks.ModelBody, b.runModel, with(-900, hooks.WithFailClosed())...))
 		r.add(hooks.Around(hooks.ToolBody, b.runTool, with(-900, hooks.WithFailClosed())...))
 		r.add(hooks.Guard(hooks.PreModelCall, b.guardModel, with(-800)...))
@@ -205,7 +207,7 @@ func (b *budget) runModel(ctx context.Context, m *hooks.ModelCall, next func(con
 	if reason != "" {
 		return refusal(reason)
 	}
-	ran := reached(&m.Err, hooks.PreModelCall.Name())
+	ran := reached(b, &m.Values, &m.Err)
 	err = hooks.ErrGoexit // if nothing else comes of it
 	defer func() { a.settleModel(res, ran(err), m.Usage, err) }()
 	ctx, cancel := a.deadline(ctx)
@@ -222,7 +224,7 @@ func (b *budget) runTool(ctx context.Context, t *hooks.ToolCall, next func(conte
 	if reason := a.reserveTool(); reason != "" {
 		return refusal(reason)
 	}
-	ran := reached(&t.Err, hooks.PreToolCall.Name())
+	ran := reached(b, &t.Values, &t.Err)
 	err = hooks.ErrGoexit // if nothing else comes of it
 	defer func() { a.settleTool(ran(err)) }()
 	ctx, cancel := a.deadline(ctx)
@@ -231,10 +233,17 @@ func (b *budget) runTool(ctx context.Context, t *hooks.ToolCall, next func(conte
 	return timeIsUp(ctx, err)
 }
 
+func (b *budget) lookModel(_ context.Context, m *hooks.ModelCall, err error) {
+	notReached(b, &m.Values, err)
+}
+func (b *budget) lookTool(_ context.Context, t *hooks.ToolCall, err error) {
+	notReached(b, &t.Values, err)
+}
+
 // timeIsUp returns err, which a run under ctx ended with, and that the budget is why
 // where it is.
 func timeIsUp(ctx context.Context, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(ctx), ErrBudget) && !errors.Is(err, ErrBudget) {
+	if isError(context.Cause(ctx), ErrBudget) && isError(err, context.DeadlineExceeded) && !isError(err, ErrBudget) {
 		return fmt.Errorf("%w: %w", ErrBudget, err)
 	}
 	return err

@@ -754,10 +754,12 @@ func TestBudget_registrations(t *testing.T) {
   policy.Budget priority=1000
 pre_model_call
   policy.Budget priority=-800 guard
+  policy.Budget watch
 model_body
   policy.Budget priority=-900 around fail-closed
 pre_tool_call
   policy.Budget priority=-800 guard
+  policy.Budget watch
 tool_body
   policy.Budget priority=-900 around fail-closed
 execution_end
@@ -765,4 +767,45 @@ execution_end
 `, reg.String())
 	assert.True(t, group.Remove())
 	assert.Equal(t, "no hooks\n", reg.String())
+}
+
+func TestBudget_countsWhatRanWhoeverRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		edit any   // by a hook around the body
+		body error // what the body returns
+		want int
+	}{
+		"a sub-agent's guard stops the run":    {nil, &hooks.HookAborted{Reason: "no", Point: "pre_tool_call", StopRun: true}, 1},
+		"a sub-agent waits":                    {nil, &hooks.Suspended{}, 1},
+		"a guard refuses what was edited":      {"rm", nil, 0},
+		"a guard lets what was edited wait":    {"pay", nil, 0},
+		"a guard lets through what was edited": {"ls", nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg, ctx := limitScope(t)
+			policy.Budget{ToolCalls: 5}.Register(hooks.In(reg))
+			hooks.Guard(hooks.PreToolCall, func(_ context.Context, t *hooks.ToolCall) error {
+				switch t.Input["do"] {
+				case "rm":
+					return hooks.Abort("not that")
+				case "pay":
+					return &hooks.Suspended{}
+				}
+				return nil
+			}, hooks.In(reg))
+			hooks.Around(hooks.ToolBody, func(ctx context.Context, t *hooks.ToolCall, next func(context.Context) error) error {
+				if tt.edit != nil {
+					t.Input = map[string]any{"do": tt.edit}
+				}
+				return next(ctx)
+			}, hooks.In(reg))
+			_ = hooks.RunExecution(ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+				_ = hooks.RunTool(ctx, &hooks.ToolCall{ID: "1", Name: "agent"}, func(context.Context, *hooks.ToolCall) error { return tt.body })
+				assert.Equal(t, tt.want, policy.Spent(ctx)[0].ToolCalls)
+				return nil
+			})
+		})
+	}
 }

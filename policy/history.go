@@ -135,22 +135,54 @@ func isLeftOutNote(msg hooks.Message) bool {
 // that calls tools with the results of these calls, and any other message alone.
 func exchanges(messages []hooks.Message) [][]int {
 	all := make([][]int, 0, len(messages))
-	calls := make(map[string]int) // where in all the last call of an ID is
-	last := -1                    // where in all the last message with calls is
+	first := firstCalls(messages)
+	early := make(map[string][]int) // where in all the results are that stand in front of their call
+	calls := make(map[string]int)   // where in all the last call of an ID is
+	last := -1                      // where in all the last message with calls is
 	for i, msg := range messages {
-		if of, ok := resultOf(msg, calls, last); ok {
+		if call, ok := first[msg.ToolCallID]; ok && call > i && msg.Role != "system" {
+			early[msg.ToolCallID] = append(early[msg.ToolCallID], len(all))
+		} else if of, ok := resultOf(msg, calls, last); ok {
 			all[of] = append(all[of], i)
 			continue
 		}
 		all = append(all, []int{i})
-		if len(msg.ToolCalls) > 0 && msg.Role != "system" {
-			last = len(all) - 1
-			for _, call := range msg.ToolCalls {
-				calls[call.ID] = last
+		if !callsTools(msg) {
+			continue
+		}
+		last = len(all) - 1
+		for _, call := range msg.ToolCalls {
+			for _, of := range early[call.ID] {
+				all[last], all[of] = append(all[last], all[of]...), nil
+			}
+			delete(early, call.ID)
+			calls[call.ID] = last
+		}
+	}
+	all = slices.DeleteFunc(all, func(exchange []int) bool { return len(exchange) == 0 })
+	for _, exchange := range all {
+		slices.Sort(exchange)
+	}
+	slices.SortFunc(all, slices.Compare)
+	return all
+}
+
+func callsTools(msg hooks.Message) bool { return len(msg.ToolCalls) > 0 && msg.Role != "system" }
+
+// firstCalls returns where the first call of each ID is.
+func firstCalls(messages []hooks.Message) map[string]int {
+	first := make(map[string]int)
+	for i, msg := range messages {
+		if !callsTools(msg) {
+			continue
+		}
+		for _, call := range msg.ToolCalls {
+			if _, known := first[call.ID]; !known && call.ID != "" {
+				first[call.ID] = i
 			}
 		}
 	}
-	return all
+	return first
 }
 
 // resultOf returns the exchange that a message is a result in: by the ID of its call,

@@ -90,6 +90,10 @@ func TestHistory_whatIsSent(t *testing.T) {
 		"results of another ID":            {3, 1, "a1>- t2<x t3<y a4>- t5<z", "~ a4 t5"},
 		"a call that has no result":        {3, 1, "a1>x u2 a3 u4", "~ a3 u4"},
 		"a result that has no call":        {3, 1, "t1<x u2 a3 u4", "~ a3 u4"},
+		"a result in front of its call":    {4, 1, "u1 t2<x a3>x u4 a5", "~ u4 a5"},
+		"which is kept":                    {1, 1, "t1<x u2 a3>x", "t1 ~ a3"},
+		"results in front of one call":     {2, 1, "t1<x t2<y a3>x,y u4", "~ u4"},
+		"and behind another call":          {3, 1, "a1>x t2<x t3<y a4>y u5", "~ u5"},
 		"a call that waits for its result": {2, 1, "u1 a2 u3 a4>x", "~ a4"},
 	} {
 		t.Run(name, func(t *testing.T) {

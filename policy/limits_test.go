@@ -5,8 +5,12 @@ package policy_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/loophooks/hooks"
+	"github.com/loophooks/hooks/hookstest"
+	"github.com/loophooks/hooks/policy"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -45,4 +49,35 @@ func limitModel(ctx context.Context) error {
 		m.Response = "ok"
 		return nil
 	})
+}
+
+// A tool's and a provider's error are somebody else's, and may wrap itself.
+func TestLimits_endWithErrorsInACircle(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]interface {
+		Register(opts ...hooks.Option) *hooks.Group
+	}{
+		"Budget":      policy.Budget{ToolCalls: 1, ModelCalls: 1, Time: time.Hour},
+		"Rate":        policy.Rate{Limit: 1, Attempts: true},
+		"Rate, Model": policy.Rate{Limit: 1, Attempts: true, Model: true},
+		"Loops":       policy.Loops{Same: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := hooks.NewRegistry()
+			p.Register(hooks.In(reg))
+			hookstest.Run(t, reg, func(ctx context.Context) {
+				refused := 0
+				for range 2 {
+					call := &hooks.ToolCall{Name: "x"}
+					assert.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { return circle{} }))
+					err := hooks.RunModel(ctx, &hooks.ModelCall{}, func(context.Context, *hooks.ModelCall) error { return circle{} })
+					if call.Blocked != nil || err != error(circle{}) {
+						refused++
+					}
+				}
+				assert.Equal(t, 1, refused, "the second ones, and what failed is counted")
+			})
+		})
+	}
 }

@@ -4,7 +4,6 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -237,15 +236,20 @@ func (l *loops) look(ctx context.Context, t *hooks.ToolCall, _ error) {
 }
 
 // interrupted says whether nothing came of the call, since it waits or the run has
-// ended. What hooks refused or answered has a result without having run.
+// ended. What hooks refused, answered or failed has a result without having run.
 func (m *loopsMark) interrupted(t *hooks.ToolCall) bool {
 	switch {
-	case t.Suspended() != nil, errors.Is(t.Err, context.Canceled):
+	case t.Suspended() != nil, isError(t.Err, context.Canceled):
 		return true
-	case t.Ran(), t.Blocked != nil, t.Answered(), t.Err == nil, errors.Is(t.Err, hooks.ErrNoTool):
+	case t.Ran(), t.Blocked != nil, t.Answered(), t.Err == nil, isError(t.Err, hooks.ErrNoTool):
+		return false
+	case m.unread != nil && isError(t.Err, m.unread):
 		return false
 	}
-	return m.unread == nil || !errors.Is(t.Err, m.unread)
+	// It wasn't run, with the reason that the run ended for as its Err, or a hook around
+	// the body has failed.
+	_, aborted := findError[*hooks.HookAborted](t.Err)
+	return aborted || t.Err == context.DeadlineExceeded || isError(t.Err, hooks.ErrGoexit) //nolint:errorlint // a hook's own may be wrapped
 }
 
 // callOf is the hash of what is called.

@@ -428,3 +428,57 @@ func TestLoops_registrations(t *testing.T) {
 	assert.True(t, group.Remove())
 	assert.Equal(t, "no hooks\n", reg.String())
 }
+
+func TestLoops_remembersWhatHooksAroundTheBodyFail(t *testing.T) {
+	t.Parallel()
+	open := errors.New("the service is down")
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"an error":              {open, "+++-"},
+		"an error of its ctx":   {fmt.Errorf("no turn: %w", context.DeadlineExceeded), "+++-"},
+		"an interrupted waiter": {fmt.Errorf("no turn: %w", context.Canceled), "++++"},
+		"something that waits":  {hooks.PassThrough(open), "++++"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reg := hooks.NewRegistry()
+			policy.Loops{}.Register(hooks.In(reg))
+			hooks.Around(hooks.ToolBody, func(context.Context, *hooks.ToolCall, func(context.Context) error) error { return tt.err }, hooks.In(reg))
+			got := ""
+			hookstest.Run(t, reg, func(ctx context.Context) {
+				for range 4 {
+					call := &hooks.ToolCall{Name: "x"}
+					_ = hooks.RunTool(ctx, call, neverRuns(t))
+					if call.Blocked == nil {
+						got += "+"
+					} else {
+						got += "-"
+					}
+				}
+			})
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestLoops_forgetsWhatDoesntRunSinceTheRunEnds(t *testing.T) {
+	t.Parallel()
+	reg := hooks.NewRegistry()
+	policy.Loops{Same: 1}.Register(hooks.In(reg))
+	hookstest.Run(t, reg, func(ctx context.Context) {
+		stop := hooks.On(hooks.PreToolCall, func(ctx context.Context, t *hooks.ToolCall) error {
+			if t.Name == "stop" {
+				return &hooks.HookAborted{Reason: "over", StopRun: true}
+			}
+			return nil
+		}, hooks.In(reg), hooks.WithFailClosed())
+		calls := []*hooks.ToolCall{{ID: "1", Name: "stop"}, {ID: "2", Name: "x"}}
+		require.Error(t, hooks.RunTools(ctx, calls, 0, neverRuns(t)))
+		assert.False(t, calls[1].Ran())
+		stop.Remove()
+		assert.Equal(t, "+", loopStep(t, ctx, &hooks.ToolCall{Name: "x"}, limitBody("ok")))
+		assert.Equal(t, "-", loopStep(t, ctx, &hooks.ToolCall{Name: "x"}, limitBody("ok")))
+	})
+}

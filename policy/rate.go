@@ -92,8 +92,10 @@ func (p Rate) Register(opts ...hooks.Option) *hooks.Group {
 		l := &rate{Rate: p, limiter: newLimiter(p.Limit, p.Per, p.Burst, p.MaxKeys), ends: r.settings("policy.Rate").Timeout() == 0}
 		switch with := r.with; {
 		case p.Attempts && p.Model:
+			r.add(hooks.Watch(hooks.PreModelCall, l.lookModelRun, with("policy.Rate", 0)...))
 			r.add(hooks.Around(hooks.ModelBody, l.runModel, with("policy.Rate", -500, hooks.WithFailClosed())...))
 		case p.Attempts:
+			r.add(hooks.Watch(hooks.PreToolCall, l.lookToolRun, with("policy.Rate", 0)...))
 			r.add(hooks.Around(hooks.ToolBody, l.runTool, with("policy.Rate", -500, hooks.WithFailClosed())...))
 		case p.Model:
 			r.add(hooks.Watch(hooks.PreModelCall, l.lookModel, with("policy.Rate", 0)...))
@@ -237,12 +239,12 @@ func (l *rate) lookTool(_ context.Context, t *hooks.ToolCall, err error)   { l.l
 func (l *rate) lookModel(_ context.Context, m *hooks.ModelCall, err error) { l.look(&m.Values, err) }
 
 // attempt takes a token for one run of the body.
-func (l *rate) attempt(ctx context.Context, c hooks.Caller, tool string, failure *error, pre hooks.InterceptionPoint, next func(context.Context) error) error {
+func (l *rate) attempt(ctx context.Context, c hooks.Caller, tool string, v *hooks.Values, failure *error, next func(context.Context) error) error {
 	t, err := l.turn(ctx, c, tool)
 	if err != nil {
 		return err
 	}
-	ran := reached(failure, pre)
+	ran := reached(l, v, failure)
 	err = hooks.ErrGoexit // if nothing else comes of it
 	defer func() {
 		if !ran(err) {
@@ -254,9 +256,16 @@ func (l *rate) attempt(ctx context.Context, c hooks.Caller, tool string, failure
 }
 
 func (l *rate) runTool(ctx context.Context, t *hooks.ToolCall, next func(context.Context) error) error {
-	return l.attempt(ctx, t.Caller, hooks.FoldToolName(t.Name), &t.Err, hooks.PreToolCall.Name(), next)
+	return l.attempt(ctx, t.Caller, hooks.FoldToolName(t.Name), &t.Values, &t.Err, next)
 }
 
 func (l *rate) runModel(ctx context.Context, m *hooks.ModelCall, next func(context.Context) error) error {
-	return l.attempt(ctx, m.Caller, "", &m.Err, hooks.PreModelCall.Name(), next)
+	return l.attempt(ctx, m.Caller, "", &m.Values, &m.Err, next)
+}
+
+func (l *rate) lookToolRun(_ context.Context, t *hooks.ToolCall, err error) {
+	notReached(l, &t.Values, err)
+}
+func (l *rate) lookModelRun(_ context.Context, m *hooks.ModelCall, err error) {
+	notReached(l, &m.Values, err)
 }

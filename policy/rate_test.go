@@ -461,6 +461,10 @@ func TestRate_attempts(t *testing.T) {
 				t.Input = map[string]any{"rm": true}
 				return next(ctx)
 			},
+			"guards let the edit wait": func(ctx context.Context, t *hooks.ToolCall, next func(context.Context) error) error {
+				t.Input = map[string]any{"pay": true}
+				return next(ctx)
+			},
 			"ctx done": func(ctx context.Context, t *hooks.ToolCall, next func(context.Context) error) error {
 				ctx, cancel := context.WithCancel(ctx)
 				cancel()
@@ -472,6 +476,9 @@ func TestRate_attempts(t *testing.T) {
 			hooks.Guard(hooks.PreToolCall, func(_ context.Context, t *hooks.ToolCall) error {
 				if t.Input["rm"] != nil {
 					return hooks.Abort("not that")
+				}
+				if t.Input["pay"] != nil {
+					return &hooks.Suspended{}
 				}
 				return nil
 			}, hooks.In(reg))
@@ -486,7 +493,12 @@ func TestRate_attempts(t *testing.T) {
 	})
 	t.Run("count a run that panics or was aborted inside", func(t *testing.T) {
 		t.Parallel()
-		for name, err := range map[string]error{"sub-agent": &hooks.HookAborted{Reason: "no", Point: "pre_model_call"}, "none": nil} {
+		for name, err := range map[string]error{
+			"sub-agent's model": &hooks.HookAborted{Reason: "no", Point: "pre_model_call"},
+			"sub-agent's tool":  &hooks.HookAborted{Reason: "no", Point: "pre_tool_call", StopRun: true},
+			"sub-agent waits":   &hooks.Suspended{},
+			"none":              nil,
+		} {
 			reg, ctx := limitScope(t)
 			policy.Rate{Limit: 1, Per: time.Hour, Attempts: true}.Register(hooks.In(reg))
 			_ = hooks.RunTool(ctx, &hooks.ToolCall{Name: "x"}, func(context.Context, *hooks.ToolCall) error {
@@ -610,6 +622,7 @@ func TestRate_registrations(t *testing.T) {
 	policy.Rate{Limit: 1, Attempts: true}.Register(hooks.In(reg), hooks.WithName("runs"), hooks.WithPriority(7))
 	assert.Equal(t, `pre_tool_call
   policy.Rate priority=-700 guard
+  runs priority=7 watch
   policy.Rate watch
 tool_body
   runs priority=7 around fail-closed

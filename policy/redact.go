@@ -58,7 +58,9 @@ import (
 // does what a framework traces by itself. Images, structured outputs and what
 // is encoded, spelled out or translated aren't looked at; Secrets are found in the
 // encodings that [redact.Literals] names. Nor are the inputs of an execution, and
-// what tools are told in any other way than by their arguments. The history that a
+// what tools are told in any other way than by their arguments, nor the reason of an
+// abort at a post point, which the model reads in the place of what was redacted: it is
+// redacted where it is sent, as a part of Prompts. The history that a
 // loop keeps is redacted each time it is sent, not where it is kept.
 type Redact struct {
 	// Set is what is looked for, by default redact.MustCompile(redact.Keys()...).
@@ -138,8 +140,10 @@ func (p Redact) Register(opts ...hooks.Option) *hooks.Group {
 		if r.looks(Prompts) {
 			reg.add(hooks.On(hooks.PreModelCall, r.prompt, pre...))
 		}
-		if r.looks(Answers | Arguments) {
+		if r.looks(Answers|Arguments) || r.with == Token { // which tokens are in use is to be known
 			reg.add(hooks.On(hooks.PostModelCall, r.answer, post...))
+		}
+		if r.looks(Answers | Arguments) {
 			redactStream(r, reg, hooks.ModelStream, r.looks(Answers), r.looks(Arguments))
 		}
 		if r.looks(Arguments) || r.with == Token {

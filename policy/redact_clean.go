@@ -25,6 +25,29 @@ func (c *cleaner) reserve(text string) {
 	}
 }
 
+// reserveArguments is reserve for what a model writes as the arguments of a call, where a
+// token may stand in the escapes of JSON.
+func (c *cleaner) reserveArguments(raw string) {
+	if c.known != nil {
+		c.reader().json(raw)
+	}
+}
+
+// reserveInput is reserve for the input of a tool.
+func (c *cleaner) reserveInput(input map[string]any) {
+	if c.known != nil {
+		_, _ = c.reader().input(input) // what can't be read holds no token that is put back
+	}
+}
+
+// reader returns what sees the strings of arguments, and changes none.
+func (c *cleaner) reader() *argumentEditor {
+	return &argumentEditor{lenient: true, text: func(text string) string {
+		c.reserve(text)
+		return text
+	}}
+}
+
 // text returns the text with marks for all that is found in it.
 func (c *cleaner) text(text string) string {
 	c.reserve(text)

@@ -19,7 +19,7 @@ func (r *redactor) prompt(ctx context.Context, m *hooks.ModelCall) error {
 	for _, message := range m.Messages { // all of them first: numbers in use are given to nobody
 		clean.reserve(message.Text())
 		for _, request := range message.ToolCalls {
-			clean.reserve(request.Arguments)
+			clean.reserveArguments(request.Arguments)
 		}
 	}
 	var messages []hooks.Message
@@ -46,6 +46,13 @@ func (r *redactor) answer(ctx context.Context, m *hooks.ModelCall) error {
 	if err != nil {
 		return err
 	}
+	if clean.known != nil { // also what isn't redacted: the tools get the arguments
+		all := hooks.Message{Content: m.Response, Parts: m.Parts}
+		clean.reserve(all.Text())
+		for _, request := range m.ToolCalls {
+			clean.reserveArguments(request.Arguments)
+		}
+	}
 	if r.looks(Answers) {
 		m.Response, m.Parts, _ = clean.content(m.Response, m.Parts)
 	}
@@ -65,10 +72,14 @@ func (r *redactor) call(ctx context.Context, t *hooks.ToolCall) error {
 	if t.ArgumentsError() != nil {
 		return nil // there is no input, and the tool isn't run
 	}
-	edit := clean.editor()
-	if r.with == Token && r.restores(t.Name) {
+	var edit *argumentEditor
+	switch {
+	case r.with == Token && r.restores(t.Name):
 		edit = clean.known.editor()
-	} else if !r.looks(Arguments) {
+	case r.looks(Arguments):
+		clean.reserveInput(t.Input)
+		edit = clean.editor()
+	default:
 		return nil
 	}
 	input, err := edit.input(t.Input)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 func maskMark(name, _ string) string { return "[" + name + "]" }
@@ -68,6 +69,10 @@ func (t *runTokens) give(name, value string) string {
 	t.longest = max(t.longest, len(token))
 	return token
 }
+
+// maxTokenLike is more than the bytes of what tokenLike finds: its characters may
+// have several.
+const maxTokenLike = 64*utf8.UTFMax + 16
 
 var tokenLike = regexp.MustCompile(`<[^<>]{1,64}_[0-9]{1,9}>`)
 

@@ -207,3 +207,71 @@ func TestRedact_tokensNeedAnExecution(t *testing.T) {
 	}))
 	assert.NotNil(t, call.Blocked)
 }
+
+// A token that the model has made up is nobody's later, wherever it stands.
+func TestRedact_tokensThatWereMadeUpAreNotGivenOut(t *testing.T) {
+	t.Parallel()
+	const address = "ana@example.com"
+	everywhere := policy.Prompts | policy.Answers | policy.Results | policy.Arguments
+	answered := func(t *testing.T, ctx context.Context, text string, arguments ...string) *hooks.ModelCall {
+		m := &hooks.ModelCall{}
+		require.NoError(t, hooks.RunModel(ctx, m, func(_ context.Context, m *hooks.ModelCall) error {
+			m.Response = text
+			for _, a := range arguments {
+				m.ToolCalls = append(m.ToolCalls, hooks.ToolRequest{Name: "send", Arguments: a})
+			}
+			return nil
+		}))
+		return m
+	}
+	for name, tt := range map[string]struct {
+		where  policy.Place
+		madeUp func(t *testing.T, ctx context.Context)
+	}{
+		"in the pieces of a stream": {0, func(t *testing.T, ctx context.Context) {
+			assert.Equal(t, "<EMAIL_1> is <EMAIL_2>.", redactStreamedText(t, ctx, hooks.ChunkText, "<EM", "AIL_1", "> is ana@exam", "ple.com."))
+		}},
+		"in the stream of a tool": {policy.Results, func(t *testing.T, ctx context.Context) {
+			call := &hooks.ToolCall{Name: "find"}
+			require.NoError(t, hooks.RunTool(ctx, call, func(ctx context.Context, c *hooks.ToolCall) error {
+				out := hooks.OpenStream(ctx, hooks.ToolStream, c, func(hooks.Chunk) error { return nil })
+				return out.End(out.Push(hooks.Chunk{Text: "<EMAIL_1> " + address}))
+			}))
+			assert.Equal(t, "<EMAIL_1> <EMAIL_2>", call.Result)
+		}},
+		"in streamed arguments": {everywhere, func(t *testing.T, ctx context.Context) {
+			assert.Equal(t, `{"a":"<EMAIL_2>","b":"\u003cEMAIL_1\u003e"}`,
+				redactStreamedText(t, ctx, hooks.ChunkToolCall, `{"a":"ana@example.com","b":"\u003cEMAIL`, `_1\u003e"}`))
+		}},
+		"in the arguments beside an answer": {0, func(t *testing.T, ctx context.Context) {
+			assert.Equal(t, "to <EMAIL_2>", answered(t, ctx, "to "+address, `{"to":"<EMAIL_1>"}`).Response)
+		}},
+		"in escapes of JSON, behind the address": {everywhere, func(t *testing.T, ctx context.Context) {
+			m := answered(t, ctx, "", `{"a":"ana@example.com"}`, `{"b":"\u003cEMAIL_1\u003e"}`)
+			assert.Equal(t, `{"a":"<EMAIL_2>"}`, m.ToolCalls[0].Arguments)
+		}},
+		"in escapes of JSON in the history": {policy.Prompts, func(t *testing.T, ctx context.Context) {
+			sent := redactSent(t, ctx, hooks.Message{Role: "user", Content: address},
+				hooks.Message{Role: "assistant", ToolCalls: []hooks.ToolRequest{{Arguments: `{"to":"\u003cEMAIL_1\u003e"}`}}})
+			assert.Equal(t, "<EMAIL_2>", sent[0].Content)
+		}},
+		"in an answer that isn't redacted": {policy.Prompts | policy.Results, func(t *testing.T, ctx context.Context) {
+			answered(t, ctx, "", `{"to":"<EMAIL_1>"}`)
+			call := &hooks.ToolCall{Name: "find"}
+			require.NoError(t, hooks.RunTool(ctx, call, limitBody(address)))
+			assert.Equal(t, "<EMAIL_2>", call.Result)
+		}},
+		"in the input of a call": {everywhere, func(t *testing.T, ctx context.Context) {
+			assert.Equal(t, map[string]any{"a": "<EMAIL_2>", "b": []string{"<EMAIL_1>"}},
+				redactRuns(t, ctx, "find", map[string]any{"a": address, "b": []string{"<EMAIL_1>"}}))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			redacting(t, policy.Redact{Set: redactKeysAndMail(), With: policy.Token, Where: tt.where, Restore: []string{"send"}}, func(ctx context.Context) {
+				tt.madeUp(t, ctx)
+				assert.Equal(t, "<EMAIL_1>", redactRuns(t, ctx, "send", map[string]any{"to": "<EMAIL_1>"})["to"])
+			})
+		})
+	}
+}

@@ -47,15 +47,19 @@ func (s *argSchema) faults(value any) []string {
 			found = tell(found, err)
 		}
 	}
-	texts := make([]string, 0, len(found))
 	slices.SortFunc(found, func(a, b fault) int { // the library goes through maps
 		return cmp.Or(slices.Compare(a.at, b.at), cmp.Compare(a.what, b.what))
 	})
-	for _, f := range found {
-		texts = append(texts, f.String())
+	var texts []string
+	for _, f := range found { // of thousands, deep in the arguments, a few are written
+		if text := f.String(); len(texts) == 0 || text != texts[len(texts)-1] {
+			texts = append(texts, text)
+		}
+		if len(texts) == maxFaults {
+			break
+		}
 	}
-	texts = slices.Compact(texts)
-	return texts[:min(len(texts), maxFaults)]
+	return texts
 }
 
 func (f fault) String() string {

@@ -66,7 +66,7 @@ func (u URLs) rules() *urlRules {
 
 // addHost adds an entry of Hosts.
 func (r *urlRules) addHost(entry string) {
-	host := strings.ToLower(entry)
+	host := lowerHost(entry)
 	addr, err := netip.ParseAddr(host)
 	name, wild := strings.CutPrefix(host, "*.")
 	switch {
@@ -105,7 +105,7 @@ func (r *urlRules) judgeText(text string) error {
 
 // judge judges a URL that has been read. Its error completes "must".
 func (r *urlRules) judge(u *url.URL) error {
-	host := strings.ToLower(u.Hostname())
+	host := lowerHost(u.Hostname())
 	switch {
 	case u.Opaque != "", host == "" || u.Scheme == "":
 		return errURLText
@@ -146,6 +146,17 @@ func (r *urlRules) allowsPort(u *url.URL) bool {
 	}
 	port, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && slices.Contains(r.ports, uint16(port))
+}
+
+// lowerHost returns host with its ASCII letters in lower case. Others stay, so that they
+// are seen: some, such as the Kelvin sign, have one of ASCII as their lower case.
+func lowerHost(host string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'A' && c <= 'Z' {
+			return c + ('a' - 'A')
+		}
+		return c
+	}, host)
 }
 
 // plainHost says whether host, in lower case, is a name that all clients read alike.

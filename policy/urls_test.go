@@ -106,6 +106,9 @@ func TestURLs_judgesTheText(t *testing.T) {
 		"https://.example.org/":                urlForm,
 		"https://bücher.example/":              urlForm,
 		"https://api.exampl\u0435.com/":        urlForm, // Cyrillic
+		"https://boo\u212a.example.org/":       urlForm, // the Kelvin sign, k in lower case
+		"https://boo%E2%84%AA.example.org/":    urlForm,
+		"https://ap\u0130.example.com/":        urlForm, // a dotted I
 		"https://api\u3002example\u3002com/":   urlForm, // ideographic full stops
 		"https://api.%65xample.com.%E2%80%8B/": urlText,
 		"https://%EF%BD%81pi.example.com/":     urlForm, // a full-width a
@@ -462,6 +465,7 @@ func TestURLs_panics(t *testing.T) {
 	for _, host := range []string{
 		"", "*", "*.", "*.*.test", "a.*.test", "*a.test", ".a.test", "a.test.", "a..test", "https://a.test", "a.test:443", "a.test/x",
 		"[::1]", "fe80::1%eth0", "bücher.example", "a b", "1.2.3", "*.1.2.3.4", "0x7f.1", "u@a.test",
+		"boo\u212a.test", "ap\u0130.test",
 	} {
 		bad["host "+host] = policy.URLs{Hosts: []string{"a.test", host}}
 	}
