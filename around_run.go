@@ -36,7 +36,7 @@ type wrap[C any] struct {
 	ends   error       // an abort, an interrupt and the like: nothing more runs
 	abort  *HookAborted
 	failed error          // what the last run returned
-	panics *PanicError    // of the last run that did
+	panics []*PanicError  // of the runs that did
 	theirs []*HookAborted // aborts in what the runs returned: they are no hook's
 	usage  *Usage         // of all runs, nil without any or where there is none
 	took   time.Duration  // of all runs, where somebody observes
@@ -341,8 +341,9 @@ func (w *wrap[C]) once(ctx context.Context, f *frame) (err error) {
 	defer func() {
 		if !returned {
 			if value := recover(); value != nil || unwindingHere() != exiting {
-				w.panics = newPanicError(value)
-				w.failed = w.panics
+				panicked := newPanicError(value)
+				w.panics = append(w.panics, panicked)
+				w.failed = panicked
 			}
 			w.seam.abandonRun(w.c)
 			err = w.failed
@@ -489,8 +490,10 @@ func (w *wrap[C]) outcome(err error) error {
 			return done
 		}
 	}
-	if w.panics != nil && err != nil && errtree.Has(err, w.panics) {
-		w.left.made.panics = w.panics
+	for _, panicked := range w.panics { // of several, the last goes on
+		if errtree.Has(err, panicked) {
+			w.left.made.panics = panicked
+		}
 	}
 	return err
 }
