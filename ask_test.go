@@ -1692,3 +1692,38 @@ func TestRunTools_tellsTwinsForTheTurn(t *testing.T) {
 	require.NotNil(t, second.Blocked, "it has one in this turn, whatever its hooks run")
 	assert.ErrorContains(t, second.Blocked.Err, "two calls of the turn")
 }
+
+// A question that a hook leaves to another goroutine either comes in time, and then
+// the call doesn't run, or isn't put. Most of the tries are needed for the moment
+// between the two.
+func TestAsk_leftRunningConcurrentSafe(t *testing.T) {
+	t.Parallel()
+	for i := range 10_000 {
+		ctx, r := newRun(t)
+		desk := &askDesk{}
+		var left sync.WaitGroup
+		hooks.Guard(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+			started := make(chan struct{})
+			left.Go(func() {
+				close(started)
+				for range i % 300 { // later and later
+					_ = ctx.Err()
+				}
+				_ = call.Ask(ctx, hooks.Question{})
+			})
+			<-started
+			return nil
+		}, hooks.In(r), hooks.WithName("approval"))
+		ran := false
+		call := &hooks.ToolCall{ID: "1", Name: "pay"}
+		call.RootRunID = "run"
+		_ = hooks.RunTool(hooks.WithDesk(ctx, desk), call, func(context.Context, *hooks.ToolCall) error {
+			ran = true
+			return nil
+		})
+		left.Wait()
+		if ran {
+			require.Empty(t, desk.questions(), "asked about, and run all the same")
+		}
+	}
+}
