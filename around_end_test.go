@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -328,5 +329,86 @@ func TestWrap_hookSaysTooDeep(t *testing.T) {
 		err := d.run(ctx, d.fresh(), func(context.Context, seamContext) error { t.Error("the body ran"); return nil })
 		assert.ErrorIs(t, err, hooks.ErrTooDeep)
 		assert.True(t, aborted(t, err).StopRun)
+	})
+}
+
+// An answer of a hook around doesn't stand for an operation that waits, or was
+// stopped, inside of it.
+func TestWrap_answerAroundAnEnd(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]error{"waits": hooks.PassThrough(errBroken), "stops": hooks.AbortRun("enough")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			hooks.Around(hooks.ModelBody, func(ctx context.Context, m *hooks.ModelCall, next nextFunc) error {
+				_ = next(ctx)
+				m.Answer("from elsewhere")
+				return nil
+			}, hooks.In(r))
+			hooks.Around(hooks.ModelBody, func(context.Context, *hooks.ModelCall, nextFunc) error { return end }, hooks.In(r))
+			m := &hooks.ModelCall{}
+			err := hooks.RunModel(ctx, m, func(context.Context, *hooks.ModelCall) error { return nil })
+			require.Error(t, err)
+			assert.Empty(t, m.Response)
+		})
+	}
+}
+
+// A fail-closed hook that ends a goroutine of the hook around it has refused the
+// operation, whatever that one returns; another has left nothing to return.
+func TestWrap_failClosedHookExitsOnAnotherGoroutine(t *testing.T) {
+	t.Parallel()
+	exits := func(ctx context.Context, next nextFunc) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = next(ctx)
+		}()
+		<-done
+	}
+	for name, inside := range map[string]func(r *hooks.Registry){
+		"an around hook": func(r *hooks.Registry) {
+			hooks.Around(hooks.ToolBody, func(context.Context, *hooks.ToolCall, nextFunc) error { runtime.Goexit(); return nil }, hooks.In(r), hooks.WithFailClosed())
+		},
+		"a guard that is asked again": func(r *hooks.Registry) {
+			asked := 0
+			hooks.Guard(hooks.PreToolCall, func(context.Context, *hooks.ToolCall) error {
+				if asked++; asked > 1 {
+					runtime.Goexit()
+				}
+				return nil
+			}, hooks.In(r))
+			hooks.Around(hooks.ToolBody, func(ctx context.Context, c *hooks.ToolCall, next nextFunc) error {
+				c.Input["edited"] = true
+				return next(ctx)
+			}, hooks.In(r))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, r := newRun(t)
+			hooks.Around(hooks.ToolBody, func(ctx context.Context, c *hooks.ToolCall, next nextFunc) error {
+				exits(ctx, next)
+				return nil
+			}, hooks.In(r))
+			inside(r)
+			call := &hooks.ToolCall{Name: "search"}
+			require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { t.Error("the body ran"); return nil }))
+			require.NotNil(t, call.Blocked)
+			assert.ErrorIs(t, call.Blocked, hooks.ErrGoexit)
+			assert.True(t, call.IsError())
+		})
+	}
+	t.Run("a body", func(t *testing.T) {
+		t.Parallel()
+		ctx, r := newRun(t)
+		hooks.Around(hooks.ToolBody, func(ctx context.Context, c *hooks.ToolCall, next nextFunc) error {
+			exits(ctx, next)
+			return nil
+		}, hooks.In(r))
+		hooks.Around(hooks.ToolBody, func(ctx context.Context, _ *hooks.ToolCall, next nextFunc) error { return next(ctx) }, hooks.In(r), hooks.WithFailClosed())
+		call := &hooks.ToolCall{Name: "search"}
+		require.NoError(t, hooks.RunTool(ctx, call, func(context.Context, *hooks.ToolCall) error { runtime.Goexit(); return nil }))
+		assert.Nil(t, call.Blocked, "it was no hook's doing")
 	})
 }

@@ -124,7 +124,15 @@ func (w *wrap[C]) askAgain(ctx context.Context) error {
 	if !w.check.differs(w.c) {
 		return nil
 	}
+	returned := false
+	defer func() {
+		if !returned { // a guard has ended the goroutine, which may be that of a hook around
+			abort := &HookAborted{Reason: "a hook ended the goroutine", Err: ErrGoexit, Point: w.check.pre.name}
+			w.end(abort, abort)
+		}
+	}()
 	err := askGuards(&w.seam, ctx, w.check, w.c)
+	returned = true
 	if err != nil {
 		w.end(err, findAbort(err))
 		return err

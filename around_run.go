@@ -37,7 +37,7 @@ type wrap[C any] struct {
 	ends   error       // an abort, an interrupt and the like: nothing more runs
 	abort  *HookAborted
 	failed error          // what the last run returned
-	panics *PanicError    // of the last run that did
+	panics []*PanicError  // of the runs that did
 	theirs []*HookAborted // aborts in what the runs returned: they are no hook's
 	usage  *Usage         // of all runs, nil without any or where there is none
 	took   time.Duration  // of all runs, where somebody observes
@@ -226,10 +226,14 @@ func (l *level[C]) run() (panicked *PanicError, err error) {
 	}
 	returned := false
 	defer func() {
+		exits := false
 		if !returned {
-			panicked = newPanicError(recover())
+			value := recover()
+			panicked, exits = newPanicError(value), value == nil && unwindingHere() == exiting
 		}
-		l.close()
+		if l.close(); exits {
+			l.w.exited(&l.w.turns[l.at])
+		}
 		if v != nil {
 			v.level.Add(-1)
 		}
@@ -237,6 +241,17 @@ func (l *level[C]) run() (panicked *PanicError, err error) {
 	err = l.w.turns[l.at].hook.fn.(AroundFunc[C])(l.own(), l.w.c, l.next)
 	returned = true
 	return nil, err
+}
+
+// exited ends the operation where a fail-closed hook has ended its goroutine, which may
+// be that of a hook around it. What is inside of the hook may have ended it, too.
+func (w *wrap[C]) exited(t *turn[C]) {
+	if t.called && t.err == ErrGoexit {
+		return
+	}
+	if ruled := ruleOn(w.p, t.hook, ErrGoexit, nil); ruled.abort != nil {
+		w.end(ruled.abort, ruled.abort)
+	}
 }
 
 // close ends the level: no body outlives its seam. It waits on a channel, since
@@ -383,8 +398,9 @@ func (w *wrap[C]) once(ctx context.Context, f *frame, bare bool) (err error) {
 	defer func() {
 		if !returned {
 			if value := recover(); value != nil || unwindingHere() != exiting {
-				w.panics = newPanicError(value)
-				w.failed = w.panics
+				panicked := newPanicError(value)
+				w.panics = append(w.panics, panicked)
+				w.failed = panicked
 			}
 			w.seam.abandonRun(w.c)
 			err = w.failed
@@ -518,6 +534,9 @@ func (w *wrap[C]) outcome(err error) error {
 		return w.abort
 	case w.ends != nil:
 		err = w.ends
+		if own, ok := any(w.c).(rerunner); ok && w.answered() { // by a hook around
+			own.clearValue()
+		}
 	case w.seam.wrapped.runs == 0:
 		if done := w.seam.ctx.Err(); done != nil && !w.answered() && (err == nil || errtree.Is(err, done)) {
 			if t, ok := any(w.c).(*ToolCall); ok {
@@ -526,8 +545,10 @@ func (w *wrap[C]) outcome(err error) error {
 			return done
 		}
 	}
-	if w.panics != nil && err != nil && errtree.Has(err, w.panics) {
-		w.seam.wrapped.panics = w.panics
+	for _, panicked := range w.panics { // of several, the last goes on
+		if errtree.Has(err, panicked) {
+			w.seam.wrapped.panics = panicked
+		}
 	}
 	return err
 }

@@ -905,6 +905,29 @@ func TestWrap_panicRecovered(t *testing.T) {
 	})
 }
 
+// Of several runs that panicked, what comes out is the panic that the hook returned.
+func TestWrap_panicOfAnEarlierRun(t *testing.T) {
+	t.Parallel()
+	for _, returned := range []string{"first", "last"} {
+		ctx, r := newRun(t)
+		hooks.Around(hooks.ModelBody, func(ctx context.Context, _ *hooks.ModelCall, next func(context.Context) error) error {
+			first := next(ctx)
+			if last := next(ctx); returned == "last" {
+				return last
+			}
+			return fmt.Errorf("twice: %w", first)
+		}, hooks.In(r))
+		runs := []string{"first", "last"}
+		assert.PanicsWithValue(t, returned, func() {
+			_ = hooks.RunModel(ctx, new(hooks.ModelCall), func(context.Context, *hooks.ModelCall) error {
+				value := runs[0]
+				runs = runs[1:]
+				panic(value)
+			})
+		}, returned)
+	}
+}
+
 // The crash can't show the frames of the body any more, so the log does.
 func TestWrap_panicIsLoggedWithItsOrigin(t *testing.T) {
 	log := captureLog(t)

@@ -57,15 +57,19 @@ import (
 func (t *ToolCall) Ask(ctx context.Context, q Question) error {
 	n := askedAt(ctx, t)
 	if n == nil {
-		return askFailed("no pre hooks of this call run under this ctx; ask in a hook of PreToolCall, with its ctx, where the call goes through RunTool, RunTools or BeginTool")
+		return errNotAsking
 	}
 	a := n.questions()
-	a.begin()
+	if !a.begin() {
+		return errNotAsking
+	}
 	answer := askFailed("the desk panicked or ended its goroutine")
 	defer func() { a.note(answer) }() // also where it panics
 	answer = a.ask(ctx, n, t, q)
 	return answer
 }
+
+var errNotAsking = askFailed("no pre hooks of this call run under this ctx; ask in a hook of PreToolCall, with its ctx, where the call goes through RunTool, RunTools or BeginTool")
 
 // askError is why a question could not be put or its answer not be taken. A hook
 // that returns it refuses the call, whether it is fail-closed or not.

@@ -23,6 +23,7 @@ type asking struct {
 	waits    []Question               // without a decision
 	edited   bool                     // guards have to be asked again
 	inBody   bool                     // guards are asked again, about what an around hook made of the call
+	settled  bool                     // the hooks have decided, until guards are asked again
 	over     bool                     // the passage has ended
 }
 
@@ -56,11 +57,15 @@ func (n *nest) questions() *asking {
 	return n.asked.Load()
 }
 
-// begin counts a call of Ask, until note has what came of it.
-func (a *asking) begin() {
+// begin counts a call of Ask, until note has what came of it. It returns false where
+// what the hooks were answered is settled, so that the question would come too late.
+func (a *asking) begin() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.open++
+	if !a.settled {
+		a.open++
+	}
+	return !a.settled
 }
 
 // note keeps what an Ask answered.
@@ -95,11 +100,12 @@ func (a *asking) isApproved(id string, by *Registration) (bool, error) {
 	return approved, nil
 }
 
-// enterBody says that the call has passed its pre point.
+// enterBody says that the call has passed its pre point, and that guards are asked
+// again.
 func (a *asking) enterBody() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.inBody = true
+	a.inBody, a.settled = true, false
 }
 
 // wasApproved says whether the call was approved under the key in front of its body,
@@ -149,6 +155,7 @@ func (a *asking) changed(t *ToolCall, held *carried) bool {
 func (a *asking) settle(p *point, t *ToolCall, held *carried, outcome error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.settled = true
 	waits, suspended := outcome.(*Suspended)
 	switch {
 	case outcome != nil && !suspended:

@@ -1660,3 +1660,70 @@ func TestRunTools_asksAboutOneCallForEachID(t *testing.T) {
 	_ = hooks.RunTool(hooks.WithDesk(ctx, desk), calls[1], seamReturns("ok"))
 	assert.NotNil(t, calls[1].Suspended(), "alone it has no twin")
 }
+
+// That a call has a twin is said of the turn alone, and of all of it: not behind a
+// RunTools that ran nothing, and still behind one inside the hooks of the call.
+func TestRunTools_tellsTwinsForTheTurn(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	ctx = hooks.WithDesk(ctx, &askDesk{})
+	inside := false
+	hooks.On(hooks.PreToolCall, func(ctx context.Context, c *hooks.ToolCall) error {
+		if inside = !inside; inside {
+			_ = hooks.RunTools(ctx, []*hooks.ToolCall{c}, 0, seamReturns("ok"))
+		}
+		return nil
+	}, hooks.In(r))
+	hooks.Guard(hooks.PreToolCall, func(ctx context.Context, c *hooks.ToolCall) error {
+		if hooks.Nested(ctx) {
+			return nil
+		}
+		return c.Ask(ctx, hooks.Question{})
+	}, hooks.In(r), hooks.WithName("approval"))
+	first, second := &hooks.ToolCall{ID: "1", Name: "pay"}, &hooks.ToolCall{ID: "1", Name: "send"}
+	first.RootRunID, second.RootRunID = "run", "run"
+
+	require.ErrorContains(t, hooks.RunTools(ctx, []*hooks.ToolCall{first, second, nil}, 0, seamReturns("ok")), "call 2 is nil")
+	require.Error(t, hooks.RunTool(ctx, second, seamReturns("ok")))
+	assert.NotNil(t, second.Suspended(), "alone it has no twin")
+
+	require.Error(t, hooks.RunTools(ctx, []*hooks.ToolCall{first, second}, 0, seamReturns("ok")))
+	assert.NotNil(t, first.Suspended())
+	require.NotNil(t, second.Blocked, "it has one in this turn, whatever its hooks run")
+	assert.ErrorContains(t, second.Blocked.Err, "two calls of the turn")
+}
+
+// A question that a hook leaves to another goroutine either comes in time, and then
+// the call doesn't run, or isn't put. Most of the tries are needed for the moment
+// between the two.
+func TestAsk_leftRunningConcurrentSafe(t *testing.T) {
+	t.Parallel()
+	for i := range 10_000 {
+		ctx, r := newRun(t)
+		desk := &askDesk{}
+		var left sync.WaitGroup
+		hooks.Guard(hooks.PreToolCall, func(ctx context.Context, call *hooks.ToolCall) error {
+			started := make(chan struct{})
+			left.Go(func() {
+				close(started)
+				for range i % 300 { // later and later
+					_ = ctx.Err()
+				}
+				_ = call.Ask(ctx, hooks.Question{})
+			})
+			<-started
+			return nil
+		}, hooks.In(r), hooks.WithName("approval"))
+		ran := false
+		call := &hooks.ToolCall{ID: "1", Name: "pay"}
+		call.RootRunID = "run"
+		_ = hooks.RunTool(hooks.WithDesk(ctx, desk), call, func(context.Context, *hooks.ToolCall) error {
+			ran = true
+			return nil
+		})
+		left.Wait()
+		if ran {
+			require.Empty(t, desk.questions(), "asked about, and run all the same")
+		}
+	}
+}

@@ -383,10 +383,10 @@ func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(conte
 			return fmt.Errorf("hooks: RunTools: call %d is the same *ToolCall as call %d; each call needs its own", i, first)
 		}
 		seen[t] = i
-		t.twin = t.ID != "" && slices.ContainsFunc(calls[:i], func(other *ToolCall) bool { return other.ID == t.ID })
 	}
+	twins := markTwins(calls)
 	defer func() {
-		for _, t := range calls {
+		for _, t := range twins {
 			t.twin = false
 		}
 	}()
@@ -423,6 +423,18 @@ func RunTools(ctx context.Context, calls []*ToolCall, limit int, body func(conte
 		return nil
 	}
 	return joinSuspended(waits)
+}
+
+// markTwins marks the calls whose ID an earlier one has, and returns them. One that is
+// marked already belongs to a turn around this one, which goes on.
+func markTwins(calls []*ToolCall) (marked []*ToolCall) {
+	for i, t := range calls {
+		if !t.twin && t.ID != "" && slices.ContainsFunc(calls[:i], func(other *ToolCall) bool { return other.ID == t.ID }) {
+			t.twin = true
+			marked = append(marked, t)
+		}
+	}
+	return marked
 }
 
 // runOrdered is RunTool for one of several calls. It closes decided when the

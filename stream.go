@@ -133,6 +133,7 @@ type Stream struct {
 	over    error       // what End returned; set before the state closed
 	failed  bool        // it ended with a failure of the body's
 	broken  bool        // it was in use when its seam ended; the seam's own
+	showed  bool        // something was shown, before the seam ended
 
 	bufs   [2][]byte // what goes from filter to filter
 	places [2][]int  // the fences in it
@@ -342,7 +343,7 @@ func (s *Stream) end(err error) error {
 	default:
 		s.finish()
 	}
-	result := s.of.verdict()
+	result := s.verdict()
 	if result == nil {
 		result = err
 	}
@@ -355,9 +356,12 @@ func (s *Stream) end(err error) error {
 
 // close ends the use of the stream.
 func (s *Stream) close(result error) {
-	s.over = result
-	s.of.keepText(s.c)
-	s.state.CompareAndSwap(streamBusy, streamClosed)
+	if s.lock() {
+		s.over = result
+		s.of.keepText(s.c)
+		s.state.Store(streamClosed)
+		s.of.mu.Unlock()
+	}
 	if len(s.waiting) == 0 {
 		s.report()
 	}

@@ -354,9 +354,13 @@ func (s *Stream) judge(g *stage, err error, panicked *PanicError) {
 	g.filter = nil
 	if panicked == nil && findAbort(err) == nil {
 		if found := findSuspended(err); found != nil {
-			s.of.waits = suspension(found, err)
-			s.log.suspended(g, s.of.waits)
-			s.stop(s.of.waits)
+			waits := suspension(found, err)
+			if s.lock() {
+				s.of.waits = waits
+				s.of.mu.Unlock()
+			}
+			s.log.suspended(g, waits)
+			s.stop(waits)
 			return
 		}
 	}
@@ -372,7 +376,10 @@ func (s *Stream) judge(g *stage, err error, panicked *PanicError) {
 
 // refuse ends the stream with the abort of a filter, which its seam returns.
 func (s *Stream) refuse(abort *HookAborted) {
-	s.of.refused = abort
+	if s.lock() {
+		s.of.refused = abort
+		s.of.mu.Unlock()
+	}
 	s.stop(abort)
 }
 

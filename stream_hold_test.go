@@ -161,6 +161,34 @@ func TestStream_postGuardRefuses(t *testing.T) {
 	})
 }
 
+// What an around hook withholds isn't shown either, whatever the guards behind it say:
+// they have seen the refusal alone.
+func TestStream_aroundHookWithholds(t *testing.T) {
+	t.Parallel()
+	ctx, r := newRun(t)
+	hooks.Guard(hooks.PostToolCall, succeeds[hooks.ToolCall], hooks.In(r))
+	hooks.Around(hooks.ToolBody, func(ctx context.Context, _ *hooks.ToolCall, next func(context.Context) error) error {
+		if err := next(ctx); err != nil {
+			return err
+		}
+		return hooks.Abort("no")
+	}, hooks.In(r))
+	var shown []hooks.Chunk
+	call := &hooks.ToolCall{Name: "read"}
+	require.NoError(t, hooks.RunTool(ctx, call, func(ctx context.Context, call *hooks.ToolCall) error {
+		out := hooks.OpenStream(ctx, hooks.ToolStream, call, func(c hooks.Chunk) error {
+			shown = append(shown, c)
+			return nil
+		})
+		require.NoError(t, out.Push(hooks.Chunk{Text: "secret"}))
+		require.NoError(t, out.Push(hooks.Chunk{Kind: "progress", Text: "read the secret"}))
+		return out.End(nil)
+	}))
+	assert.NotNil(t, call.Blocked)
+	assert.Empty(t, shown)
+	assert.Empty(t, call.Shown())
+}
+
 // A hook that ends the goroutine has let nothing be shown.
 func TestStream_postHookExits(t *testing.T) {
 	t.Parallel()

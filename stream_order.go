@@ -135,7 +135,7 @@ func (s *Stream) deliver(r *textRun, c *Chunk) error {
 		s.wait(len(c.Text))
 		return nil
 	}
-	if s.state.Load() != streamBusy { // the seam has ended meanwhile
+	if !s.mayShow() { // the seam has ended meanwhile
 		s.stop(errStreamOut)
 		return s.err
 	}
@@ -146,9 +146,20 @@ func (s *Stream) deliver(r *textRun, c *Chunk) error {
 	return nil
 }
 
+// mayShow says whether the seam lets the stream show a chunk, and keeps that it does.
+func (s *Stream) mayShow() bool {
+	if s.showed {
+		return s.state.Load() == streamBusy
+	}
+	if s.showed = s.lock(); s.showed {
+		s.of.shown = true
+		s.of.mu.Unlock()
+	}
+	return s.showed
+}
+
 // present shows a chunk.
 func (s *Stream) present(c *Chunk) error {
-	s.of.shown = true
 	s.chunks++
 	s.bytes += len(c.Text)
 	return s.show(*c)

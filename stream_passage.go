@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/loophooks/hooks/internal/errtree"
 )
@@ -203,10 +204,11 @@ func (s *seam) streamVerdict() error {
 
 // streamed is what the bodies of one passage have streamed.
 type streamed struct {
-	tool    bool      // what is held is decided after a failure too
-	shown   bool      // something was shown, by whichever run
-	over    bool      // the passage is
-	streams []*Stream // of the last run of the body, in order
+	mu      sync.Mutex // held by a stream that writes here, and while one is broken off
+	tool    bool       // what is held is decided after a failure too
+	shown   bool       // something was shown, by whichever run
+	over    bool       // the passage is
+	streams []*Stream  // of the last run of the body, in order
 	refused *HookAborted
 	waits   *Suspended // a filter has suspended the operation
 	last    error      // what the last run came to
@@ -317,8 +319,31 @@ func (s *Stream) endBySeam(err error) (failure error) {
 // breakOff closes a stream that is in use by somebody whom the body didn't wait
 // for. What is in it belongs to that one, and nothing more is shown.
 func (s *Stream) breakOff() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
 	s.broken = true
 	s.state.Store(streamClosed)
+}
+
+// lock lets the one who has the stream write what is the passage's, until it unlocks
+// s.of.mu. It returns false where the seam has broken the stream off: then the passage
+// goes on without it.
+func (s *Stream) lock() bool {
+	s.of.mu.Lock()
+	if s.state.Load() != streamClosed {
+		return true
+	}
+	s.of.mu.Unlock()
+	return false
+}
+
+// verdict is that of the passage, for the one who has the stream.
+func (s *Stream) verdict() error {
+	if !s.lock() {
+		return nil
+	}
+	defer s.of.mu.Unlock()
+	return s.of.verdict()
 }
 
 // discard drops what waits for the post point.

@@ -24,7 +24,8 @@ func (s *seam) release(p *point, c any, outcome, result error) error {
 		}
 	}()
 	var failure error
-	if of.waiting() && of.verdict() == nil && (s.err == nil || of.tool) && outcome == nil {
+	refused := of.verdict() != nil || s.wrapped.refused != nil
+	if of.waiting() && !refused && (s.err == nil || of.tool) && outcome == nil {
 		failure = of.showWaiting(c)
 	}
 	of.conclude()
@@ -104,6 +105,7 @@ func (of *streamed) showAll(c any) error {
 			if c.Kind == ChunkText {
 				s.released = append(s.released, c.Text...)
 			}
+			of.shown = true
 			if err := s.present(c); err != nil {
 				return err
 			}

@@ -1198,6 +1198,54 @@ func TestStream_endAgain(t *testing.T) {
 	})
 }
 
+// What goes on in a stream that the body didn't wait for touches nothing of the passage,
+// which has gone on without it. The race detector judges.
+func TestStream_inUseBehindTheBodyConcurrentSafe(t *testing.T) {
+	t.Parallel()
+	use := map[string]func(*hooks.Stream){
+		"push": func(out *hooks.Stream) { _ = out.Push(hooks.Chunk{Text: "stop"}) },
+		"end":  func(out *hooks.Stream) { _ = out.End(nil) },
+	}
+	does := map[string]error{"let through": nil, "aborted": hooks.Abort("late"), "suspended": hooks.PassThrough(errBroken)}
+	for how, call := range use {
+		for what, answer := range does {
+			t.Run(how+" "+what, func(t *testing.T) {
+				t.Parallel()
+				ctx, r := newRun(t)
+				in, goOn := make(chan struct{}), make(chan struct{})
+				hooks.OnStream(hooks.ModelStream, func(context.Context, *hooks.ModelCall, hooks.ChunkKind) hooks.Filter {
+					return func(_ context.Context, w *hooks.Window) error {
+						if !w.Final() && string(w.Text()) != "stop" {
+							return nil
+						}
+						close(in)
+						<-goOn
+						return answer
+					}
+				}, hooks.In(r))
+				hooks.On(hooks.PostModelCall, edit(func(m *hooks.ModelCall) {
+					close(goOn)
+					m.Response = "what the hook left"
+				}), hooks.In(r))
+				var left sync.WaitGroup
+				m := new(hooks.ModelCall)
+				err := hooks.RunModel(ctx, m, func(ctx context.Context, m *hooks.ModelCall) error {
+					out := hooks.OpenStream(ctx, hooks.ModelStream, m, func(hooks.Chunk) error { return nil })
+					require.NoError(t, out.Push(hooks.Chunk{Text: "text"}))
+					left.Go(func() { call(out) })
+					<-in
+					return nil
+				})
+				response := m.Response
+				left.Wait()
+				assert.ErrorContains(t, err, "the stream is in use")
+				assert.Equal(t, "what the hook left", response)
+				assert.Equal(t, response, m.Response)
+			})
+		}
+	}
+}
+
 // Rule 7: a stream that the body leaves open is ended as failed.
 func TestStream_leftOpen(t *testing.T) {
 	t.Parallel()
