@@ -544,3 +544,31 @@ func TestAsk_expiredQuestionIsNotForTheUser(t *testing.T) {
 	assert.Empty(t, user.asked)
 	assert.Zero(t, *ran)
 }
+
+func TestAsk_inAnAgentThatTheToolRuns(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range bothProtocols {
+		user := says("accept")
+		g := newRig(t, config{protocol: protocol, client: user.options()})
+		ran := 0
+		g.tool("agent", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			inner := &hooks.ToolCall{ID: "1", Name: "delete"}
+			err := hooks.RunTool(ctx, inner, func(_ context.Context, c *hooks.ToolCall) error {
+				ran++
+				c.Result = "deleted"
+				return nil
+			})
+			return textResult(inner.Result), err
+		})
+		g.before(asks("Delete it?"), hooks.WithName("approval"), hooks.WithTools("delete"))
+		res := g.call(t, "agent", nil)
+		if protocol == older {
+			assert.Equal(t, "deleted", textOf(t, res))
+			assert.Equal(t, 1, ran)
+		} else { // the tool would run from its beginning again
+			assert.Contains(t, textOf(t, res), "approval failed")
+			assert.Zero(t, ran)
+			assert.Empty(t, user.asked)
+		}
+	}
+}

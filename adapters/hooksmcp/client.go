@@ -20,9 +20,10 @@ import (
 // RunID is the session's, or a new one for a session without an ID.
 //
 // A refused call is a result with IsError that the model reads. An abort with
-// StopRun and a [*hooks.Suspended] come out of [mcp.ClientSession.CallTool] as its error. What the
-// server asks for while it runs the call is answered by the SDK inside of the
-// hooks; where that is turned off, a result that needs input passes them.
+// StopRun and a [*hooks.Suspended] come out of [mcp.ClientSession.CallTool] as its
+// error. What the server asks for while it runs the call is answered by the SDK
+// inside of the hooks; where that is turned off, a result that needs input passes
+// them.
 //
 // Hooks are also run at [ListTools], [ReadResource] and [GetPrompt]. A session of protocol
 // 2026-07-28 remembers the tools that it was told of, and runs no hooks when it is asked

@@ -8,9 +8,10 @@
 // a tool, and those of [ListTools], [ReadResource] and [GetPrompt] what their names say. A
 // guard that asks ([hooks.ToolCall.Ask]) asks the user of the client.
 //
-// Not covered: notifications of progress and of logs, which a tool sends while it runs and
-// which no hook redacts; resources, prompts and sampling but at those points; whether a tool exists;
-// a call that is cancelled before it begins, which has no points.
+// Not covered: notifications of progress and of logs, which a tool sends while it
+// runs and which no hook redacts; resources, prompts and sampling but at those
+// points; whether a tool exists; a call that is cancelled before it begins, which
+// has no points.
 //
 // What a request can't be told of fails closed: one of another type than the method
 // has, and a result with content that hooks couldn't judge.

@@ -12,15 +12,16 @@ import (
 )
 
 // RequestKey tells calls apart whose results may differ although tool and arguments
-// are the same. It is for caches, as a part of their keys (policy.Cache.Extra). c is a
-// [*hooks.ToolCall] that came by [Server] or [Client]; for all else ok is false, and nothing should
-// be cached.
+// are the same. It is for caches, as a part of their keys (policy.Cache.Extra). c is
+// a [*hooks.ToolCall] that came by [Server] or [Client]; for all else ok is false,
+// and nothing should be cached.
 //
-// In a server it covers the session where that has an ID; the user of the TokenInfo with
-// scopes and Extra, or the Authorization header where no user is known; all other headers but those of
-// the transport; the protocol version, the client and its capabilities; the meta data without the
-// token for progress and traces; and what the client was asked for. In a client it covers the session,
-// since nobody vouches for the name that a server gives itself, the meta data, and the answers.
+// In a server it covers the session where that has an ID; the user of the TokenInfo
+// with scopes and Extra, or the Authorization header where no user is known; all
+// other headers but those of the transport; the protocol version, the client and its
+// capabilities; the meta data without the token for progress and traces; and what
+// the client was asked for. In a client it covers the session, since nobody vouches
+// for the name that a server gives itself, the meta data, and the answers.
 func RequestKey(c any) (key string, ok bool) {
 	t, ok := c.(*hooks.ToolCall)
 	if !ok || t == nil {

@@ -57,11 +57,11 @@ func WithCaller(f func(*mcp.CallToolRequest) hooks.Caller) Option {
 // ([hooks.AbortRun]), since a server has no run that could end. The client gets a
 // protocol error with the abort's PublicText in any case, and the server goes on.
 //
-// f may close the session, but then the client doesn't read the error any more, which
-// the SDK no longer sends: [CloseOnStop] closes it behind the error. f runs in a goroutine of its own,
-// because closing a session waits for the calls that it has; the answer waits for f,
-// but no longer than 100 ms. A panic of f is logged by [log/slog]. OnStop is for
-// [Server], and panics if f is nil.
+// f may close the session, but then the client doesn't read the error any more,
+// which the SDK no longer sends: [CloseOnStop] closes it behind the error. f runs in
+// a goroutine of its own, because closing a session waits for the calls that it has;
+// the answer waits for f, but no longer than 100 ms. A panic of f is logged by
+// [log/slog]. OnStop is for [Server], and panics if f is nil.
 func OnStop(f func(*mcp.CallToolRequest, *hooks.HookAborted)) Option {
 	if f == nil {
 		panic("hooksmcp: OnStop: the function is nil")

@@ -24,24 +24,26 @@ import (
 //	server.AddReceivingMiddleware(hooksmcp.Server())
 //
 // Each call of a tool is a [hooks.ToolCall] with an ID of its own, whose RunID is
-// that of the session, or a new one for a session without an ID, and whose Request is
-// the [mcp.CallToolRequest] (see [Request]). Who calls is told at [WithCaller]. Its Tool is nil always.
+// that of the session, or a new one for a session without an ID, and whose Request
+// is the [mcp.CallToolRequest] (see [Request]). Who calls is told at [WithCaller].
+// Its Tool is nil always.
 //
 //   - All text of a result is in Result, one line for each piece, that of embedded
-//     resources too; all else is in Parts: "image", "audio", "resource", "resource_link"
-//     and "structured", the latter two with their JSON as Text. The tool's own result is
-//     sent if no hook has changed it. Otherwise one is made of Result and Parts, without
-//     meta data and annotations. Structured content that no hook has touched is dropped where the text was changed,
-//     also if an output schema promises it.
-//   - A refused call is a result with IsError. A protocol error stays one, with
-//     its code and the text that hooks left, and without its Data. A panic of the tool is a result
-//     with IsError; without hooks it would end the server.
+//     resources too; all else is in Parts: "image", "audio", "resource",
+//     "resource_link" and "structured", the latter two with their JSON as Text. The
+//     tool's own result is sent if no hook has changed it. Otherwise one is made of
+//     Result and Parts, without meta data and annotations. Structured content that
+//     no hook has touched is dropped where the text was changed, also if an output
+//     schema promises it.
+//   - A refused call is a result with IsError. A protocol error stays one, with its
+//     code and the text that hooks left, and without its Data. A panic of the tool
+//     is a result with IsError; without hooks it would end the server.
 //   - An abort with StopRun is a protocol error with the abort's PublicText; see [OnStop].
-//   - A question of [hooks.ToolCall.Ask] goes to the desk of the ctx, and where there is
-//     none, to the user of the client; see [DeskOnly] for what waits at a desk.
-//     Where the client can't ask its user, the model reads what waits, with IsError.
-//     A call that waits at a desk and is made again in the same session, by the same caller and with the same
-//     arguments, is the same call to the desk.
+//   - A question of [hooks.ToolCall.Ask] goes to the desk of the ctx, and where
+//     there is none, to the user of the client; see [DeskOnly] for what waits at a
+//     desk. Where the client can't ask its user, the model reads what waits, with
+//     IsError. A call that waits at a desk and is made again in the same session, by
+//     the same caller and with the same arguments, is the same call to the desk.
 //   - Nobody is ever asked on the console: standard input may be the wire.
 //
 // What is asked of a client of protocol 2026-07-28 is kept in the memory of this process until
@@ -84,9 +86,9 @@ func misplaced(method string, req mcp.Request) error {
 	}
 }
 
-// Request returns the request of a call: a [*mcp.CallToolRequest] in a server, with the
-// session, the headers and the TokenInfo, and the [*mcp.ClientRequest] in a client. It returns nil for
-// other calls.
+// Request returns the request of a call: a [*mcp.CallToolRequest] in a server, with
+// the session, the headers and the TokenInfo, and the [*mcp.ClientRequest] in a
+// client. It returns nil for other calls.
 func Request(c *hooks.ToolCall) mcp.Request {
 	if c == nil {
 		return nil

@@ -313,7 +313,9 @@ func TestServer_aroundHooks(t *testing.T) {
 	t.Run("an answer in place of a failure", func(t *testing.T) {
 		t.Parallel()
 		g := newRig(t, config{})
-		g.tool("fails", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, errors.New("down") })
+		g.tool("fails", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, errors.New("down")
+		})
 		hooks.Around(hooks.ToolBody, func(ctx context.Context, c *hooks.ToolCall, next func(context.Context) error) error {
 			if next(ctx) != nil {
 				c.Answer("from the cache")
