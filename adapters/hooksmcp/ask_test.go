@@ -376,30 +376,6 @@ func TestAsk_nothingToAskIsRefused(t *testing.T) {
 	}
 }
 
-func TestAsk_otherRequests(t *testing.T) {
-	t.Parallel()
-	for _, protocol := range bothProtocols {
-		g := newRig(t, config{protocol: protocol, client: mcp.ClientOptions{
-			CreateMessageHandler: func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-				return &mcp.CreateMessageResult{Role: "assistant", Model: "m", Content: &mcp.TextContent{Text: "fine"}}, nil
-			},
-		}})
-		ran := g.says("delete", "deleted")
-		g.before(func(_ context.Context, c *hooks.ToolCall) error {
-			responses := hooksmcp.Request(c).(*mcp.CallToolRequest).Params.InputResponses
-			if len(responses) == 2 {
-				return nil
-			}
-			return byAbort(&hooksmcp.Ask{Requests: mcp.InputRequestMap{
-				"roots":  &mcp.ListRootsParams{},
-				"sample": &mcp.CreateMessageWithToolsParams{MaxTokens: 1},
-			}})
-		})
-		assert.Equal(t, "deleted", textOf(t, g.call(t, "delete", nil)), protocol)
-		assert.Equal(t, 1, *ran)
-	}
-}
-
 // raw is a client that answers nothing by itself.
 func raw() mcp.ClientOptions {
 	o := says("accept").options()
@@ -466,6 +442,7 @@ func TestAsk_answerIsForOneCall(t *testing.T) {
 	asked = try(mcp.CallToolParams{Name: "delete", Arguments: tmp})
 	responses := mcp.InputResponseMap{}
 	for key := range asked.InputRequests {
+		//lint:ignore SA1019 an answer of another kind
 		responses[key] = &mcp.ListRootsResult{Roots: []*mcp.Root{}}
 	}
 	res := try(mcp.CallToolParams{Name: "delete", Arguments: tmp, InputResponses: responses, RequestState: asked.RequestState})
@@ -553,6 +530,7 @@ func TestAsk_inAnAgentThatTheToolRuns(t *testing.T) {
 		ran := 0
 		g.tool("agent", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			inner := &hooks.ToolCall{ID: "1", Name: "delete"}
+			assert.Equal(t, "tester", hooks.CallerFrom(ctx).AgentRole, "it acts for the client")
 			err := hooks.RunTool(ctx, inner, func(_ context.Context, c *hooks.ToolCall) error {
 				ran++
 				c.Result = "deleted"

@@ -128,7 +128,8 @@ func (p *person) RequestInput(ctx context.Context, prompt, message string) (stri
 	about := p.isQuestion(prompt, message)
 	switch {
 	case !about && p.chain.modern:
-		return "", errors.New("hooksmcp: in protocol 2026-07-28 the client can't be called while a tool is: ask by ToolCall.Ask, whose answer is bound to the call, or stop the call with an Ask")
+		return "", errors.New("hooksmcp: in protocol 2026-07-28 the client can't be called while a tool is: " +
+			"ask by ToolCall.Ask, whose answer is bound to the call, or stop the call with an Ask")
 	case !about:
 		return Elicitation{p.chain.session()}.RequestInput(ctx, prompt, message)
 	case !p.chain.modern && p.chain.elicits():

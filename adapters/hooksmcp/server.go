@@ -178,6 +178,7 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, next mcp.Me
 
 // ctxOf returns the ctx of the hooks.
 func (s *server) ctxOf(ctx context.Context, c *chain, t *hooks.ToolCall) context.Context {
+	ctx = hooks.WithCaller(ctx, c.caller) // what the tool runs, it runs for the client
 	ctx = hooks.WithHumanInput(ctx, &person{chain: c, call: t})
 	if c.asked {
 		ctx = hooks.WithDesk(ctx, clientDesk{c})

@@ -364,6 +364,7 @@ func TestServer_answeredCall(t *testing.T) {
 func TestServer_contentThatHooksCannotJudge(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]mcp.Content{
+		//lint:ignore SA1019 a content that has no place in a result
 		"of sampling":                 &mcp.ToolResultContent{ToolUseID: "1"},
 		"nil":                         nil,
 		"a resource without contents": &mcp.EmbeddedResource{},
