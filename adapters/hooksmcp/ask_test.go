@@ -413,7 +413,12 @@ func TestAsk_answerIsForOneCall(t *testing.T) {
 		return m
 	}
 	g := newRig(t, config{protocol: newest, client: raw()})
-	ran := g.says("delete", "deleted")
+	ran := new(int)
+	g.tool("delete", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		*ran++
+		assert.Empty(t, req.Params.InputResponses, "nobody asked for these")
+		return textResult("deleted"), nil
+	})
 	other := g.says("other", "other")
 	g.before(asks("Delete it?"), hooks.WithName("approval"))
 	try := func(p mcp.CallToolParams) *mcp.CallToolResult {
@@ -433,6 +438,7 @@ func TestAsk_answerIsForOneCall(t *testing.T) {
 	assert.True(t, try(mcp.CallToolParams{Name: "delete", Arguments: tmp, InputResponses: accept(asked), RequestState: "hooksmcp.forged"}).NeedsInput(), "a forged state")
 	assert.Zero(t, *ran)
 	yes := mcp.CallToolParams{Name: "delete", Arguments: tmp, InputResponses: accept(asked), RequestState: asked.RequestState}
+	yes.InputResponses["unasked"] = &mcp.ElicitResult{Action: "accept"}
 	assert.False(t, try(yes).NeedsInput())
 	assert.Equal(t, 1, *ran)
 	assert.True(t, try(yes).NeedsInput(), "one approval runs once")
