@@ -36,6 +36,9 @@ func kitModel(s hookstest.Setup) fake.Model {
 		if req.Stream {
 			var failed error // told when the kit's model has ended
 			for c, err := range s.Stream(ctx, sent) {
+				if ctx.Err() != nil {
+					break // nobody reads any more
+				}
 				switch {
 				case err != nil:
 					failed = err

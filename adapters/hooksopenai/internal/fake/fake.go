@@ -85,12 +85,14 @@ type Server struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []*Request
+	ends     waits
 }
 
 // Start starts a server. Close it in the end.
 func Start(model Model) *Server {
 	s := new(Server)
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer s.ends.end(r)
 		raw, err := io.ReadAll(r.Body)
 		req, bad := parse(raw)
 		if err != nil || bad != nil || r.URL.Path != "/chat/completions" {
@@ -109,10 +111,11 @@ func Start(model Model) *Server {
 	return s
 }
 
-// Client is a client of the server, which doesn't retry unless told so.
+// Client is a client of the server, which doesn't retry unless told so. When it closes
+// a response, the server has ended with the request too.
 func (s *Server) Client(opts ...option.RequestOption) openai.Client {
 	return openai.NewClient(append([]option.RequestOption{
-		option.WithBaseURL(s.URL), option.WithAPIKey("none"), option.WithMaxRetries(0),
+		option.WithHTTPClient(&http.Client{Transport: &s.ends}), option.WithBaseURL(s.URL), option.WithAPIKey("none"), option.WithMaxRetries(0),
 	}, opts...)...)
 }
 
