@@ -188,3 +188,8 @@ func (w *Writer) whole() {
 	w.http.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w.http).Encode(body)
 }
+
+// Piece streams a choice as it is given.
+func (w *Writer) Piece(choice string) {
+	w.event(json.RawMessage(`{"id":"c1","object":"chat.completion.chunk","choices":[` + choice + `]}`))
+}
