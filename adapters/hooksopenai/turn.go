@@ -44,11 +44,11 @@ func (r *run) turn(ctx context.Context) (answer string, done bool, err error) {
 		if done = len(reply.ToolCalls) == 0; done {
 			return nil
 		}
-		if err := r.callTools(ctx, reply.ToolCalls, results); err != nil {
-			return err
+		err = r.callTools(ctx, reply.ToolCalls, results)
+		if err == nil || waits(err) && openTurn(r.history) == 0 {
+			r.st.Turn = n + 1 // whatever the post hooks say, the model is next
 		}
-		r.st.Turn = n + 1 // whatever the post hooks of the step say, the model is next
-		return nil
+		return err
 	})
 	if err != nil {
 		return "", false, err
