@@ -61,7 +61,7 @@ func answerOf(completion *openai.ChatCompletion) (*answer, error) {
 	if said.JSON.Audio.Valid() {
 		a.audio = &said.Audio
 	}
-	if said.FunctionCall.Name != "" {
+	if said.JSON.FunctionCall.Valid() {
 		return nil, errFunctionCall
 	}
 	for _, c := range said.ToolCalls {

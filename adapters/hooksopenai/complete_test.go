@@ -177,8 +177,8 @@ func TestComplete_refusesWhatHooksCannotSee(t *testing.T) {
 		`"tools" as an extra`:    extra("tools"),
 		`"model" as an extra`:    extra("model"),
 		"deprecated functions": with(func(p *openai.ChatCompletionNewParams) {
-			p.Functions = []openai.ChatCompletionNewParamsFunction{{Name: "f"}}
-		}), //nolint:staticcheck // it is refused
+			p.FunctionCall = openai.ChatCompletionNewParamsFunctionCallUnion{OfFunctionCallMode: openai.String("auto")}
+		}),
 		`two tools are named`: with(func(p *openai.ChatCompletionNewParams) { p.Tools = append(p.Tools, p.Tools[0]) }),
 		`a tool of the type "web"`: with(func(p *openai.ChatCompletionNewParams) {
 			p.Tools = append(p.Tools, param.Override[openai.ChatCompletionToolUnionParam](json.RawMessage(`{"type":"web"}`)))

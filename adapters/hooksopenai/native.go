@@ -74,7 +74,7 @@ func rebuild(m *hooks.Message, was openai.ChatCompletionMessageParamUnion, custo
 		case err != nil:
 			return n, err
 		case was.OfFunction != nil && m.ToolCallID == "":
-			n.OfFunction = &openai.ChatCompletionFunctionMessageParam{Name: m.Name, Content: param.NewOpt(m.Text())}
+			n = openai.ChatCompletionMessageParamOfFunction(m.Text(), m.Name)
 		case m.ToolCallID == "":
 			return n, errors.New("hooksopenai: the result of a tool has no ToolCallID, which the API needs")
 		default:

@@ -107,7 +107,7 @@ func (a *streamed) add(chunk *openai.ChatCompletionChunk) (pieces []hooks.Chunk,
 			pieces = append(pieces, hooks.Chunk{Kind: hooks.ChunkText, Text: text})
 		}
 		a.speak(delta)
-		if delta.FunctionCall.Name != "" || delta.FunctionCall.Arguments != "" {
+		if delta.JSON.FunctionCall.Valid() {
 			return pieces, errFunctionCall
 		}
 		for j := range delta.ToolCalls {
