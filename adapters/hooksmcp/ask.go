@@ -154,7 +154,7 @@ func canonical(raw json.RawMessage) string {
 }
 
 // asks returns what is to be asked because of the error of a call that hasn't run.
-func (s *server) asks(c *chain, t *hooks.ToolCall, err error) (mcp.InputRequestMap, bool) {
+func (s *server) asks(t *hooks.ToolCall, err error) (mcp.InputRequestMap, bool) {
 	if t.Ran() {
 		return nil, false
 	}

@@ -3,6 +3,7 @@ package hooksmcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -507,7 +508,7 @@ func TestServer_frameworksInterruptOfAHookWaits(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, config{})
 	ran := g.says("look", "seen")
-	g.before(func(context.Context, *hooks.ToolCall) error { return hooks.PassThrough(fmt.Errorf("SECRET")) })
+	g.before(func(context.Context, *hooks.ToolCall) error { return hooks.PassThrough(errors.New("SECRET")) })
 	res := g.call(t, "look", nil)
 	assertRefused(t, res, "look waits for a decision")
 	assert.NotContains(t, textOf(t, res), "SECRET")

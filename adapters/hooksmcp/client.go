@@ -87,7 +87,7 @@ func callOut(ctx context.Context, req mcp.Request, session *mcp.ClientSession, c
 	}
 	if waits, ok := errors.AsType[*hooks.Suspended](err); ok && t.Blocked == nil {
 		switch {
-		case waits.Err == error(needsInput{}) && p.asked != nil:
+		case errors.Is(waits.Err, needsInput{}) && p.asked != nil:
 			return p.asked, nil
 		case isURLElicitation(waits.Err):
 			return nil, waits.Err

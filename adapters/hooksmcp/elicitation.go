@@ -79,7 +79,8 @@ func answerOf(res *mcp.ElicitResult) (string, error) {
 	}
 	value, ok := res.Content[answerField]
 	if !ok && len(res.Content) == 1 {
-		for _, value = range res.Content {
+		for _, only := range res.Content {
+			value = only
 		}
 	}
 	switch v := value.(type) {

@@ -32,7 +32,7 @@ type rig struct {
 // config is what a test may want otherwise.
 type config struct {
 	protocol string
-	ctx      context.Context //nolint:containedctx // what the server is connected with
+	ctx      context.Context
 	options  []hooksmcp.Option
 	client   mcp.ClientOptions
 	sending  []mcp.Middleware

@@ -48,14 +48,14 @@ func (e *toolError) Error() string {
 func (e *toolError) Unwrap() error { return e.cause }
 
 // run takes the call through its hooks.
-func (p *passage) run(ctx context.Context, make send) error {
+func (p *passage) run(ctx context.Context, call send) error {
 	return hooks.RunTool(ctx, p.call, func(ctx context.Context, t *hooks.ToolCall) error {
 		p.own, p.asked, p.failed, p.text = nil, nil, nil, ""
 		arguments, err := t.Arguments()
 		if err != nil {
 			return err
 		}
-		got, err := make(ctx, t.Name, json.RawMessage(arguments))
+		got, err := call(ctx, t.Name, json.RawMessage(arguments))
 		if err != nil {
 			if isURLElicitation(err) { // control flow, whose Data the client needs
 				return hooks.PassThrough(err)

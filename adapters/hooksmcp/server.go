@@ -154,7 +154,7 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, next mcp.Me
 		if err == nil {
 			return p.result(c.kind(complete))
 		}
-		requests, ok := s.asks(c, t, err)
+		requests, ok := s.asks(t, err)
 		if !ok {
 			return s.stopped(ctx, c, p, err)
 		}
@@ -202,7 +202,7 @@ func (s *server) stopped(ctx context.Context, c *chain, p *passage, err error) (
 	waits, suspended := errors.AsType[*hooks.Suspended](err)
 	if suspended && t.Blocked == nil {
 		switch {
-		case p.asked != nil && waits.Err == error(needsInput{}):
+		case p.asked != nil && errors.Is(waits.Err, needsInput{}):
 			return s.forward(c, p.asked), nil
 		case isURLElicitation(waits.Err):
 			return nil, waits.Err
