@@ -79,8 +79,8 @@
 //   - Fallback asks the guards about each model, for which Audit writes an intent
 //     each, and each has all attempts of Retry. Timeout gives each attempt its time.
 //   - Truncate cuts what Redact has left, so that no part of a key stands at the cut.
-//   - Audit records the intent of what all other guards have let through, and
-//     an outcome of every call.
+//   - Audit records the intent of what all other guards have let through, of an edit by
+//     people twice, and an outcome of every call.
 //
 // Across registries the scope counts before the priority: all guards of an outer
 // scope decide before those of an inner one, and all around hooks of an outer scope are

@@ -262,3 +262,73 @@ func auditStory(l auditLine) string {
 	return text
 }
 
+// meeting is some policies, and an Audit, in a registry.
+type meeting struct {
+	*testing.T
+	ctx context.Context
+	reg *hooks.Registry
+	out *bytes.Buffer
+}
+
+// meet registers the policies and does something under them: in the order given, and in
+// the reverse one. Time is that of a bubble.
+func meet(t *testing.T, do func(m *meeting), policies ...registrable) {
+	t.Helper()
+	t.Parallel()
+	for name, reverse := range map[string]bool{"as given": false, "reversed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := &meeting{T: t, reg: hooks.NewRegistry(), out: new(bytes.Buffer)}
+				m.ctx = hooks.WithScope(t.Context(), m.reg)
+				all := append([]registrable{policy.Audit{Log: policy.NewAuditLog(m.out, auditKey), Full: true}}, policies...)
+				if reverse {
+					slices.Reverse(all)
+				}
+				for _, p := range all {
+					p.Register(hooks.In(m.reg))
+				}
+				do(m)
+			})
+		})
+	}
+}
+
+// run runs fn in an execution.
+func (m *meeting) run(fn func(ctx context.Context)) {
+	m.Helper()
+	require.NoError(m, hooks.RunExecution(m.ctx, &hooks.Execution{}, func(ctx context.Context, _ *hooks.Execution) error {
+		fn(ctx)
+		return nil
+	}))
+}
+
+// audit returns what was recorded of models and tools.
+func (m *meeting) audit() (all []string) {
+	m.Helper()
+	for _, l := range auditLines(m.T, m.out.String()) {
+		if l.Model != "" || l.Tool != "" {
+			all = append(all, auditStory(l))
+		}
+	}
+	return all
+}
+
+// searchFor is a call of the tool search.
+func searchFor(id, what string) *hooks.ToolCall {
+	return &hooks.ToolCall{ID: id, Name: "search", Input: map[string]any{"q": what}}
+}
+
+// finds is the body of a tool with a result, which counts its runs.
+func finds(text string, runs *int) hooks.Func[hooks.ToolCall] {
+	return func(_ context.Context, c *hooks.ToolCall) error {
+		*runs++
+		c.Result = text
+		return nil
+	}
+}
+
+const (
+	blockedSearch  = "Tool execution blocked by hook. Tool: search. Reason: "
+	withheldSearch = "Tool result withheld by hook. Tool: search. Reason: "
+)

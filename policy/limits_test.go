@@ -46,3 +46,8 @@ func limitModel(ctx context.Context) error {
 		return nil
 	})
 }
+
+func limitAnswer(_ context.Context, m *hooks.ModelCall) error {
+	m.Response = "ok"
+	return nil
+}
