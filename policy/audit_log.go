@@ -150,11 +150,7 @@ func (l *AuditLog) settle() error {
 // append writes a record.
 func (l *AuditLog) append(rec auditRecord, durable bool) error {
 	rec.Seq, rec.Prev = l.head.Seq+1, l.head.MAC
-	text, err := encodeLine(rec)
-	if err != nil {
-		return err
-	}
-	line, mac := sealLine(l.lines, text)
+	line, mac := sealLine(l.lines, rec.line())
 	if err := l.out.write(line, durable); err != nil {
 		if _, stands := errors.AsType[*unsyncedError](err); stands {
 			l.head = AuditHead{rec.Seq, mac}
