@@ -32,7 +32,7 @@ func these(all ...registrable) policies {
 
 // The limits are such that no benchmark comes to them.
 var (
-	wideRate   = policy.Rate{Limit: 1e12, Per: time.Hour}
+	wideRate   = policy.Rate{Limit: 2e9, Per: time.Hour}
 	wideBudget = policy.Budget{ToolCalls: math.MaxInt, Tokens: math.MaxInt}
 	readFiles  = policy.Schema{Schemas: map[string]json.RawMessage{
 		toolName: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string","maxLength":200}},"required":["path"],"additionalProperties":false}`),
@@ -81,7 +81,7 @@ func toolPolicyPairs() []Pair {
 		{"rate", "Rate", "", 1, these(wideRate)},
 		{"budget", "Budget", "", 1, these(wideBudget)},
 		{"approval", "Approval", "The desk is in memory, and remembers a decision for the same arguments.", 1, these(asked)},
-		{"audit", "Audit", "Two records, with seven keyed hashes. The log is in memory.", 1, audited},
+		{"audit", "Audit", "Two records, with five keyed hashes. The log is in memory.", 1, audited},
 		{"redact", "Redact", "A result of one line, searched for keys.", 1, these(policy.Redact{})},
 		{"truncate", "Truncate", "Nothing is cut.", 1, these(policy.Truncate{})},
 		{"cache-miss", "Cache, which has no answer", "", 1, func(testing.TB) []registrable { return []registrable{uncached()} }},
