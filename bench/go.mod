@@ -1,14 +1,20 @@
 module github.com/loophooks/hooks/bench
 
-go 1.26.0
+go 1.26.5
 
 require (
 	github.com/cloudwego/eino v0.7.36
 	github.com/go-chi/chi/v5 v5.5.0
+	github.com/loophooks/hooks/policy v0.0.0
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/open-feature/go-sdk v1.20.0
 	github.com/tmc/langchaingo v0.1.14
+)
+
+require (
+	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
+	github.com/maypok86/otter/v2 v2.4.0 // indirect
 )
 
 require (
@@ -34,7 +40,7 @@ require (
 	github.com/pelletier/go-toml/v2 v2.0.9 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/pkoukk/tiktoken-go v0.1.6 // indirect
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/sirupsen/logrus v1.9.3 // indirect
@@ -56,3 +62,5 @@ require (
 )
 
 replace github.com/loophooks/hooks => ../
+
+replace github.com/loophooks/hooks/policy => ../policy

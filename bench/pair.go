@@ -73,7 +73,7 @@ var failure error
 // Pairs returns all pairs in the order of the tables.
 func Pairs() []Pair {
 	var pairs []Pair
-	for _, part := range [][]Pair{unusedPairs(), chainPairs(), kindPairs(), placePairs(), observedPairs(), seamPairs(), aroundPairs(), askPairs(), streamPairs(), copyPairs()} {
+	for _, part := range [][]Pair{unusedPairs(), chainPairs(), kindPairs(), placePairs(), observedPairs(), seamPairs(), aroundPairs(), askPairs(), streamPairs(), copyPairs(), policyPairs()} {
 		pairs = append(pairs, part...)
 	}
 	return pairs

@@ -108,7 +108,7 @@ func (p *Approval) guard(ctx context.Context, t *hooks.ToolCall) error {
 	if t.ArgumentsError() != nil {
 		return nil
 	}
-	if _, err := t.Arguments(); err != nil {
+	if _, err := argumentsText(t); err != nil {
 		return err // nobody can approve what can't be shown
 	}
 	q := hooks.Question{

@@ -27,7 +27,9 @@ import (
 // let the call through, a guard writes an intent, and has it on the disk where the
 // writer has a Sync method. If that fails the call is refused with the reason "the
 // audit can't be written". Where an around hook runs the body on something else the
-// guard is asked again, and writes a further intent.
+// guard is asked again, and writes a further intent. So it does where people edit a
+// call ([Approval]): the first intent of an edit is written before the guards in
+// front have judged it, and if one refuses it the outcome says so.
 //
 // Watches write an outcome at the start and the end of an execution, behind each
 // model call and tool call, and for those that never get there: a model call that

@@ -52,7 +52,7 @@ func continueLog(f *os.File, path string, key []byte) (*AuditLog, error) {
 	if err := lockFile(f); err != nil {
 		return nil, err
 	}
-	head, whole, torn, err := scanLines(bufio.NewReader(f), key)
+	head, whole, torn, err := scanLines(bufio.NewReader(f), newAuditMACs(key))
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ package policy
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,7 @@ import (
 // AuditLog is where [Audit] writes. Make one with [OpenAuditLog] or [NewAuditLog]. Its
 // methods are safe for concurrent use.
 type AuditLog struct {
-	key, digestKey []byte
+	lines, digests *auditMACs
 
 	mu     sync.Mutex
 	out    auditWriter
@@ -63,13 +62,11 @@ func NewAuditLog(w io.Writer, key []byte) *AuditLog {
 }
 
 func newAuditLog(out auditWriter, key []byte) *AuditLog {
-	l := &AuditLog{key: append([]byte(nil), key...), out: out}
 	// Digests have a key of their own: with that of the chain, a tool whose result is
 	// a line would have its mac written into the log.
-	mac := hmac.New(sha256.New, l.key)
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(digestPurpose))
-	l.digestKey = mac.Sum(nil)
-	return l
+	return &AuditLog{lines: newAuditMACs(key), digests: newAuditMACs(mac.Sum(nil)), out: out}
 }
 
 func checkAuditKey(key []byte) {
@@ -153,11 +150,7 @@ func (l *AuditLog) settle() error {
 // append writes a record.
 func (l *AuditLog) append(rec auditRecord, durable bool) error {
 	rec.Seq, rec.Prev = l.head.Seq+1, l.head.MAC
-	text, err := encodeLine(rec)
-	if err != nil {
-		return err
-	}
-	line, mac := sealLine(l.key, text)
+	line, mac := sealLine(l.lines, rec.line())
 	if err := l.out.write(line, durable); err != nil {
 		if _, stands := errors.AsType[*unsyncedError](err); stands {
 			l.head = AuditHead{rec.Seq, mac}
@@ -169,15 +162,11 @@ func (l *AuditLog) append(rec auditRecord, durable bool) error {
 }
 
 // digest returns the keyed digest of a payload.
-func (l *AuditLog) digest(text string) string {
-	mac := hmac.New(sha256.New, l.digestKey)
-	mac.Write([]byte(text))
-	return hex.EncodeToString(mac.Sum(nil))
-}
+func (l *AuditLog) digest(text string) string { return l.digests.of(text) }
 
 // sealLine returns a record's line with its mac.
-func sealLine(key []byte, text string) (line []byte, mac string) {
-	mac = lineMAC(key, text)
+func sealLine(lines *auditMACs, text string) (line []byte, mac string) {
+	mac = lines.of(text)
 	return []byte(text[:len(text)-1] + macField + mac + macEnd + "\n"), mac
 }
 
@@ -185,12 +174,6 @@ const (
 	macField = `,"mac":"`
 	macEnd   = `"}`
 )
-
-func lineMAC(key []byte, text string) string {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(text))
-	return hex.EncodeToString(mac.Sum(nil))
-}
 
 // unsyncedError says that a line was written, but may not be on the disk.
 type unsyncedError struct{ err error }

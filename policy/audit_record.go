@@ -59,7 +59,7 @@ func (a *auditor) ofTool(kind string, p hooks.AnyPoint, t *hooks.ToolCall) (audi
 	return rec, err
 }
 
-// argumentsOf is t.Arguments, where a panic of a value that encodes itself is an error:
+// argumentsOf is argumentsText, where a panic of a value that encodes itself is an error:
 // an outcome is written in any case.
 func argumentsOf(t *hooks.ToolCall) (text string, err error) {
 	defer func() {
@@ -67,7 +67,7 @@ func argumentsOf(t *hooks.ToolCall) (text string, err error) {
 			err = fmt.Errorf("policy: Audit: a panic of type %T while arguments were encoded", value)
 		}
 	}()
-	return t.Arguments()
+	return argumentsText(t)
 }
 
 func (a *auditor) ofModel(kind string, p hooks.AnyPoint, m *hooks.ModelCall) auditRecord {

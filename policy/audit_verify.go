@@ -35,16 +35,17 @@ func (e *AuditError) Error() string {
 // fewer than 16 bytes.
 func VerifyAudit(r io.Reader, key []byte) (AuditHead, error) {
 	checkAuditKey(key)
-	head, _, torn, err := scanLines(bufio.NewReader(r), key)
+	lines := newAuditMACs(key)
+	head, _, torn, err := scanLines(bufio.NewReader(r), lines)
 	if err == nil && len(torn) > 0 {
-		return verifyLine(head, torn, key)
+		return verifyLine(head, torn, lines)
 	}
 	return head, err
 }
 
 // scanLines verifies whole lines. It returns how many bytes they are, and what stands
 // behind the last of them.
-func scanLines(r *bufio.Reader, key []byte) (head AuditHead, whole int64, torn []byte, err error) {
+func scanLines(r *bufio.Reader, lines *auditMACs) (head AuditHead, whole int64, torn []byte, err error) {
 	for {
 		line, err := r.ReadBytes('\n')
 		if err == io.EOF { //nolint:errorlint // as ReadBytes returns it; one that wraps it is a failure of r
@@ -53,7 +54,7 @@ func scanLines(r *bufio.Reader, key []byte) (head AuditHead, whole int64, torn [
 		if err != nil {
 			return head, whole, nil, err
 		}
-		next, err := verifyLine(head, line[:len(line)-1], key)
+		next, err := verifyLine(head, line[:len(line)-1], lines)
 		if err != nil {
 			return head, whole, nil, err
 		}
@@ -62,7 +63,7 @@ func scanLines(r *bufio.Reader, key []byte) (head AuditHead, whole int64, torn [
 }
 
 // verifyLine returns the head with the line, which follows head.
-func verifyLine(head AuditHead, line, key []byte) (AuditHead, error) {
+func verifyLine(head AuditHead, line []byte, lines *auditMACs) (AuditHead, error) {
 	wrong := func(reason string) (AuditHead, error) {
 		return head, &AuditError{Line: int(head.Seq) + 1, Reason: reason}
 	}
@@ -71,7 +72,7 @@ func verifyLine(head AuditHead, line, key []byte) (AuditHead, error) {
 		return wrong("it isn't a record, or not all of one")
 	}
 	text := string(line[:at]) + "}"
-	mac := lineMAC(key, text)
+	mac := lines.of(text)
 	if !hmac.Equal(line[at:], []byte(macField+mac+macEnd)) {
 		return wrong("its mac isn't right: the line was changed, or the key is another one")
 	}

@@ -54,7 +54,7 @@ func (k *cacheKeys) ofModel(ctx context.Context, m *hooks.ModelCall) (key cacheK
 // ofTool returns the key of a tool's call; ok is false if it has none, as one whose
 // arguments JSON can't hold.
 func (k *cacheKeys) ofTool(ctx context.Context, t *hooks.ToolCall) (key cacheKey, ok bool) {
-	arguments, err := t.Arguments()
+	arguments, err := argumentsText(t)
 	if err != nil {
 		return key, false
 	}

@@ -254,7 +254,7 @@ func (m *loopsMark) interrupted(t *hooks.ToolCall) bool {
 
 // callOf is the hash of what is called.
 func (l *loops) callOf(t *hooks.ToolCall) (uint64, error) {
-	arguments, err := t.Arguments()
+	arguments, err := argumentsText(t)
 	return l.hash(hooks.FoldToolName(t.Name), arguments), err
 }
 

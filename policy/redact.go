@@ -98,8 +98,10 @@ const (
 	// sub-agents share; equal values have equal tokens. Arguments of the tools of
 	// [Redact.Restore] get the value back, if this run has given the token out: one
 	// that the model made up stays text. A number that stands in a text already isn't
-	// given out. A run that is resumed begins with new tokens. A match
-	// as long as the bound of package redact is a Mask, since nobody knows all of it.
+	// given out. A run that is resumed begins with new tokens: a call that waited comes
+	// back with a token that is text now, and people are asked about that. So don't
+	// restore values for tools whose calls may wait (Restore). A match as long as the
+	// bound of package redact is a Mask, since nobody knows all of it.
 	Token
 )
 

@@ -121,7 +121,7 @@ func (p *schemaPolicy) guard(_ context.Context, t *hooks.ToolCall) error {
 	case schema == nil:
 		return nil
 	}
-	raw, err := t.Arguments()
+	raw, err := argumentsText(t)
 	if err != nil {
 		return err
 	}
