@@ -31,7 +31,7 @@ import (
 var docImports = map[string]string{
 	"context": "context", "errors": "errors", "fmt": "fmt", "iter": "iter", "log": "log", "slog": "log/slog", "maps": "maps", "slices": "slices",
 	"strings": "strings", "testing": "testing", "time": "time", "atomic": "sync/atomic",
-	"hooks": "github.com/loophooks/hooks", "hookstest": "github.com/loophooks/hooks/hookstest", "redact": "github.com/loophooks/hooks/redact",
+	"hooks": "github.com/loophooks/hooks", "hookstest": "github.com/loophooks/hooks/hookstest", "redact": "github.com/loophooks/hooks/redact", "command": "github.com/loophooks/hooks/command",
 }
 
 var (
