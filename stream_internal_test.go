@@ -46,14 +46,15 @@ var (
 // passage runs body as the operation of, up to times times where it fails.
 func passage[C any](ctx context.Context, of Seam[C], c *C, times int, body Func[C]) error {
 	if times > 1 {
-		reg := Around(of.Body, func(ctx context.Context, _ *C, next func(context.Context) error) error {
+		r := NewRegistry()
+		Around(of.Body, func(ctx context.Context, _ *C, next func(context.Context) error) error {
 			err := next(ctx)
 			for left := times; err != nil && left > 1; left-- {
 				err = next(ctx)
 			}
 			return err
-		})
-		defer reg.Remove()
+		}, In(r))
+		ctx = WithScope(ctx, r)
 	}
 	return of.Run(ctx, c, body)
 }
