@@ -149,10 +149,13 @@ func TestWithOnce_letsItsFunctionGo(t *testing.T) {
 	assert.Len(t, gone, 2)
 }
 
+// presenceSeam is defined once, however often its test runs.
+var presenceSeam = DefineSeam[counted]("internal.wrapped")
+
 // What is registered around a body counts for its pre points, so that a loop
 // doesn't pass it by, and is counted off again.
 func TestPresence_goesBackWithAroundHooks(t *testing.T) {
-	seam := DefineSeam[counted]("internal.wrapped")
+	seam := presenceSeam
 	pass := func(ctx context.Context, _ *counted, next func(context.Context) error) error { return next(ctx) }
 	scoped := &seam.Pre.p.scoped
 	for what, use := range map[string]func(){
