@@ -32,6 +32,9 @@ import (
 // it behind: changes then fail, with an error that says to remove it, rather than
 // be made beside those of somebody else. Network file systems may have neither.
 //
+// The folder is for the desk alone: another file whose name ends in .json is an
+// unreadable record.
+//
 // Nothing removes records, and each question that is put looks through all of them:
 // remove the files of runs that are over. The folder is made for its owner alone,
 // and so are the files, since they hold arguments of tools.

@@ -87,7 +87,8 @@ type Budget struct {
 	Estimate func(*hooks.ModelCall) hooks.Usage
 
 	// Report gets the bill at the end of the outermost execution, also of one that
-	// failed or is suspended. It is called by a [hooks.Watch] at
+	// failed or is suspended, so that a run that waited has one for each part of it. It is
+	// called by a [hooks.Watch] at
 	// [hooks.ExecutionEnd], with that one's ctx, and not where the policy doesn't see
 	// that point, as in the scope of a sub-agent.
 	Report func(context.Context, Bill)
@@ -126,7 +127,7 @@ func (p *Budget) check() {
 	case p.ToolCalls < 0 || p.ModelCalls < 0 || p.Tokens < 0 || p.Cost < 0 || p.Time < 0:
 		panic("policy: Budget: a limit can't be negative; 0 means no limit")
 	case p.ToolCalls == 0 && p.ModelCalls == 0 && p.Tokens == 0 && p.Cost == 0 && p.Time == 0:
-		panic("policy: Budget: there is no limit; set one of ToolCalls, ModelCalls, Tokens, Cost and Time")
+		panic("policy: Budget: there is no limit; set one of ToolCalls, ModelCalls, Tokens, Cost and Time, a high one to have bills alone")
 	case p.Cost > 0 && len(p.Prices) == 0:
 		panic("policy: Budget: Cost needs Prices, by which model calls are charged")
 	}

@@ -19,8 +19,8 @@ type Bill struct {
 	// ToolCalls and ModelCalls are how often bodies have run, failures included.
 	ToolCalls, ModelCalls int
 
-	// Unmetered is how many of ModelCalls returned no Usage, so that an estimate
-	// stands for them.
+	// Unmetered is how many of ModelCalls succeeded without a Usage, so that an estimate
+	// stands for them. Of those that failed what was sent is estimated.
 	Unmetered int
 
 	// Usage is the sum of the model calls.

@@ -206,6 +206,9 @@ func compileSecrets(secrets []string) *redact.Set {
 	var values []string
 	for i, secret := range secrets {
 		secret = strings.TrimSpace(secret) // a file ends with a line, a password doesn't
+		if secret == "" {
+			panic(fmt.Sprintf("policy: Redact: Secrets[%d] is empty; is the variable set that it comes from?", i))
+		}
 		if len(secret) < minSecret {
 			panic(fmt.Sprintf("policy: Redact: Secrets[%d] has %d bytes; one of fewer than %d would be found in texts that have nothing to do with it", i, len(secret), minSecret))
 		}

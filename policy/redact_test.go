@@ -471,8 +471,8 @@ func TestRedact_registerPanics(t *testing.T) {
 		want string
 	}{
 		"a short secret":         {p: policy.Redact{Secrets: []string{"long enough", "hunter2"}}, want: "policy: Redact: Secrets[1] has 7 bytes"},
-		"an empty secret":        {p: policy.Redact{Secrets: []string{""}}, want: "Secrets[0] has 0 bytes"},
-		"white space":            {p: policy.Redact{Secrets: []string{"         \n"}}, want: "Secrets[0] has 0 bytes"},
+		"an empty secret":        {p: policy.Redact{Secrets: []string{""}}, want: "Secrets[0] is empty"},
+		"white space":            {p: policy.Redact{Secrets: []string{"         \n"}}, want: "Secrets[0] is empty"},
 		"an unknown form":        {p: policy.Redact{With: 3}, want: "Mask, Hash or Token"},
 		"an unknown place":       {p: policy.Redact{Where: 16}, want: "combine Prompts"},
 		"Restore without Token":  {p: policy.Redact{Restore: []string{"send"}}, want: "Restore without Token"},

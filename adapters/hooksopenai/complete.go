@@ -36,8 +36,9 @@ import (
 //
 // Where a hook refuses the call, the error is its *hooks.HookAborted; where one has the
 // run wait, it holds a *hooks.Suspended, and the call is to be made again later.
-// Otherwise it is the error of the SDK, such as *openai.Error, or says what can't be
-// hooked; see the package comment.
+// Otherwise it is the error of the SDK, or says what can't be hooked; see the package
+// comment. One that wraps an *openai.Error has the methods StatusCode and RetryAfter, by
+// which around hooks decide on another try.
 func Complete(ctx context.Context, c openai.Client, p openai.ChatCompletionNewParams, m *hooks.ModelCall, onText func(string)) (hooks.Message, error) {
 	if m == nil {
 		m = new(hooks.ModelCall)
@@ -100,7 +101,7 @@ func (c *completion) body(ctx context.Context, m *hooks.ModelCall) error {
 	}
 	completion, err := c.client.Chat.Completions.New(ctx, p)
 	if err != nil {
-		return err
+		return withStatus(err)
 	}
 	a, err := answerOf(completion)
 	m.Usage = usage(completion.Usage)

@@ -60,7 +60,7 @@ func (c *completion) read(ctx context.Context, m *hooks.ModelCall, p openai.Chat
 	}
 	switch err := stream.Err(); {
 	case err != nil:
-		return nil, err
+		return nil, withStatus(err)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case a.finish == "" && !done.seen:
