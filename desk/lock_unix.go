@@ -27,7 +27,11 @@ func lockFolder(ctx context.Context, dir string) (unlock func() error, err error
 		}
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil && isFile(f, path) {
-			return f.Close, nil // which ends the lock
+			return func() error {
+				// A process that is being started has the file open for a moment, and
+				// with it the lock, unless that is given up for all.
+				return errors.Join(os.NewSyscallError("flock", syscall.Flock(int(f.Fd()), syscall.LOCK_UN)), f.Close())
+			}, nil
 		}
 		_ = f.Close() // nothing was written
 		if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {

@@ -126,5 +126,9 @@ func (w *fileWriter) close() error {
 	if w.dirty {
 		err = w.cutBack()
 	}
-	return errors.Join(err, w.f.Sync(), w.f.Close())
+	err = errors.Join(err, w.f.Sync())
+	if f, ok := w.f.(*os.File); ok { // and not a disk of a test
+		err = errors.Join(err, unlockFile(f))
+	}
+	return errors.Join(err, w.f.Close())
 }

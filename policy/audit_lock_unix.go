@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lockFile takes flock(2) on an open file, until that is closed. It belongs to the
+// lockFile takes flock(2) on an open file, until unlockFile or its end. It belongs to the
 // open file, so that two logs of one process exclude each other as well.
 func lockFile(f *os.File) error {
 	for {
@@ -23,6 +23,12 @@ func lockFile(f *os.File) error {
 			return os.NewSyscallError("flock", err)
 		}
 	}
+}
+
+// unlockFile ends the lock. A process that is being started has the file open for a
+// moment, and with it the lock, unless that is given up for all.
+func unlockFile(f *os.File) error {
+	return os.NewSyscallError("flock", syscall.Flock(int(f.Fd()), syscall.LOCK_UN))
 }
 
 // syncDir has the names in dir on the disk when it returns, as far as the process may

@@ -25,7 +25,11 @@ func lockFile(name string) (unlock func() error, err error) {
 		}
 	}
 	if err == nil {
-		return f.Close, nil
+		return func() error {
+			// A process that is being started has the file open for a moment, and
+			// with it the lock, unless that is given up for all.
+			return errors.Join(os.NewSyscallError("flock", syscall.Flock(int(f.Fd()), syscall.LOCK_UN)), f.Close())
+		}, nil
 	}
 	_ = f.Close() // nothing was written
 	if errors.Is(err, syscall.EWOULDBLOCK) {
