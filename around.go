@@ -79,10 +79,10 @@ type AroundFunc[C any] = func(ctx context.Context, c *C, next func(context.Conte
 //	    waits for a next that a hook left running in another goroutine.
 //
 // The options are those of [On], but [AsGuard] and [WithTimeout] make Around panic.
-// A [WithOnce] hook wraps one run, and the runs behind it do without. Begin forms have no body to
-// wrap: a fail-closed hook makes them return an error, another is logged once and
-// left out, as where a loop dispatches the pre point by itself. Around is safe for
-// concurrent use, from inside a hook too.
+// A [WithOnce] hook is used up by the first passage that concerns it, in which it wraps
+// one run. Begin forms have no body to wrap: a fail-closed hook makes them return an
+// error, another is logged once and left out, as where a loop dispatches the pre point
+// by itself. Around is safe for concurrent use, from inside a hook too.
 func Around[C any](b Body[C], fn AroundFunc[C], opts ...Option) *Registration {
 	checkTarget("Around", b.p, fn == nil)
 	cfg := newConfig("Around", b.p, opts)

@@ -61,7 +61,8 @@ func TestWrap_event(t *testing.T) {
 	})
 }
 
-// A hook's time is without the time in next, and that of the body is of all runs.
+// A hook's time is without the time in next, and that of the body is of all runs. The
+// clock is the bubble's, so that the sleeps take no time and their lengths are exact.
 func TestWrap_eventDurations(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

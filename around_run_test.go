@@ -619,7 +619,8 @@ func TestWrap_nextConcurrentSafe(t *testing.T) {
 	})
 }
 
-// No body outlives its seam: it waits for a next that a hook left running.
+// No body outlives its seam: it waits for a next that a hook left running. The sleeps
+// order the two goroutines by the clock of the bubble, and take no time.
 func TestWrap_waitsForNext(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func() error{

@@ -90,7 +90,7 @@ func TestUserPromptSubmit_withoutAPrompt(t *testing.T) {
 	assert.Equal(t, map[string]any{"prompt": "more"}, x.Inputs)
 }
 
-func TestUserPromptSubmit_promptThatCannotBeShownIsRefused(t *testing.T) {
+func TestUserPromptSubmit_unreadablePromptIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, prompt := range []any{[]string{"a"}, "\xff"} {
 		g := newRig(t, always("UserPromptSubmit", script(counting)))
@@ -100,7 +100,7 @@ func TestUserPromptSubmit_promptThatCannotBeShownIsRefused(t *testing.T) {
 	}
 }
 
-func TestUserPromptSubmit_changedPromptIsAskedAboutAgain(t *testing.T) {
+func TestUserPromptSubmit_changedPromptIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, always("UserPromptSubmit", script(counting+"if grep -q secret; then echo no secrets >&2; exit 2; fi; echo more")))
 	later := "a secret"

@@ -110,7 +110,7 @@ type rig struct {
 func newRig(t *testing.T, settings string, opts ...command.Option) *rig {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("the scripts are for sh")
+		t.Skip("the scripts of these tests are for sh, which Windows doesn't have; what is refused there is tested everywhere")
 	}
 	g := &rig{t: t, dir: t.TempDir(), registry: hookstest.Registry(t)}
 	g.config = load(t, settings, append([]command.Option{command.Dir(g.dir)}, opts...)...)

@@ -95,7 +95,7 @@ func TestProcess_endOfTheScriptLeavesNothingRunning(t *testing.T) {
 	}
 }
 
-func TestProcess_outputBehindTheEndOfTheScriptIsWaitedFor(t *testing.T) {
+func TestProcess_waitsForOutputOfChildren(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, always("PreToolUse", script(`(sleep 0.3; echo '{"decision":"block","reason":"late"}') & exit 0`)))
 	assert.Equal(t, "late", reason(t, g.call("bash", nil)))
@@ -104,7 +104,7 @@ func TestProcess_outputBehindTheEndOfTheScriptIsWaitedFor(t *testing.T) {
 func TestProcess_whoLeavesTheGroupIsWaitedForALittle(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("there is no setsid")
+		t.Skip("setsid, by which a child leaves the group, isn't installed; it comes with util-linux")
 	}
 	for name, c := range map[string]struct {
 		command  string
@@ -141,18 +141,19 @@ func TestProcess_outputUpToTheBoundIsTaken(t *testing.T) {
 
 func TestProcess_cancelledRunKillsTheScript(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, always("PreToolUse", script("exec 3>alive; echo x >&3; sleep 600 & sleep 600"), script("echo x >>second")))
+	g := newRig(t, always("PreToolUse", script("exec 3>alive; echo x >started; sleep 600 & sleep 600"), script("echo x >>second")))
 	alive := g.pipe("alive")
+	started := filepath.Join(g.dir, "started")
+	require.NoError(t, syscall.Mkfifo(started, 0o600))
 	ctx, cancel := context.WithCancel(g.ctx)
 	go func() {
-		var b [1]byte
-		for {
-			if n, _ := alive.Read(b[:]); n > 0 {
-				cancel()
-				return
-			}
-			time.Sleep(time.Millisecond) // nobody writes yet, which looks like the end
+		f, err := os.Open(started) // returns when the script opens it, too
+		if assert.NoError(t, err) {
+			defer f.Close() // behind cancel, so that the script isn't ended by a broken pipe
+			_, err = f.Read(make([]byte, 1))
+			assert.NoError(t, err)
 		}
+		cancel()
 	}()
 	c := &hooks.ToolCall{ID: "1", Name: "bash"}
 	err := hooks.RunTool(ctx, c, func(context.Context, *hooks.ToolCall) error {

@@ -305,7 +305,7 @@ func TestPreToolUse_goValuesThatStayAreNoEdit(t *testing.T) {
 	assert.Equal(t, map[string]any{"place": place{1, 2}}, g.call("go", nil).saw)
 }
 
-func TestPreToolUse_failureOfTheSecondAskingBlocksWhereItMay(t *testing.T) {
+func TestPreToolUse_failedSecondAskingBlocks(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, always("PreToolUse", script(`grep -q '"path":"c"' && exit 1; exit 0`)), command.FailClosed())
 	g.later("c")
@@ -323,7 +323,7 @@ func TestPreToolUse_renamedToolIsAskedAboutByItsNewName(t *testing.T) {
 	assert.Equal(t, "x\n", g.file("count"))
 }
 
-func TestPreToolUse_aroundHookThatChangesTheInputIsGuarded(t *testing.T) {
+func TestPreToolUse_changeByAroundHookIsGuarded(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, always("PreToolUse", script(`grep -q '"path":"c"' && exit 2; exit 0`)))
 	hooks.Around(hooks.ToolBody, func(ctx context.Context, c *hooks.ToolCall, next func(context.Context) error) error {
@@ -333,7 +333,7 @@ func TestPreToolUse_aroundHookThatChangesTheInputIsGuarded(t *testing.T) {
 	assert.Equal(t, "blocked by a hook script", reason(t, g.call("write", map[string]any{"path": "a"})))
 }
 
-func TestPreToolUse_argumentsThatCannotBeShownAreRefused(t *testing.T) {
+func TestPreToolUse_unreadableArgumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, value := range []any{func() {}, "\xff"} {
 		g := newRig(t, settings("PreToolUse", group("write", script(counting))))

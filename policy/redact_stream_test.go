@@ -140,7 +140,7 @@ func TestRedact_streamThatWaitsForAGuard(t *testing.T) {
 	})
 }
 
-func TestRedact_nothingIsShownWithoutAnExecutionForTokens(t *testing.T) {
+func TestRedact_tokensWithoutExecutionShowNothing(t *testing.T) {
 	t.Parallel()
 	r := hooks.NewRegistry()
 	policy.Redact{With: policy.Token, Where: policy.Answers | policy.Arguments}.Register(hooks.In(r))

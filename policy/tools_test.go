@@ -143,7 +143,7 @@ func TestTools_hidesWhatHooksOffer(t *testing.T) {
 	assert.Equal(t, []string{"ls"}, offer(t, r, "ls"))
 }
 
-func TestTools_hidesUnderDispatchWithoutWritingIntoTheArray(t *testing.T) {
+func TestTools_hidesWithoutWritingIntoTheArray(t *testing.T) {
 	t.Parallel()
 	r := hookstest.Registry(t)
 	policy.Tools{Deny: []string{"rm"}}.Register(hooks.In(r))

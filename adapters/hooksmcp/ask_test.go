@@ -224,7 +224,7 @@ func TestElicitation_requestHumanInput(t *testing.T) {
 	}
 }
 
-func TestElicitation_failsClosedWhereTheClientCannotBeCalled(t *testing.T) {
+func TestElicitation_unreachableClientFailsClosed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]config{
 		"newest protocol":         {protocol: newest, client: says("accept").options()},

@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// The sleeps of this file stand inside of synctest: the time is that of the bubble, and
+// nobody waits.
+
 func TestRounds_areUsedOnceAndExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

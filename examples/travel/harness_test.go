@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/loophooks/hooks/examples/travel/modelserver"
 )
@@ -110,4 +111,32 @@ func (w *terminal) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.buf.String()
+}
+
+// interruptAnywhere has Ctrl-C come at one write after the other of a run with the
+// arguments given, each at the next step, until a run ends before it; that is to be
+// after more than least writes.
+func interruptAnywhere(t *testing.T, step, least int, args ...string) {
+	t.Helper()
+	for at := 0; ; at += step {
+		require.Less(t, at, 1000)
+		ctx, cancel := context.WithCancel(t.Context())
+		n := 0
+		out := &terminal{typed: func(string) {
+			if n++; n > at {
+				cancel()
+			}
+		}}
+		var errOut bytes.Buffer
+		status := run(ctx, args, strings.NewReader(""), out, &errOut, noEnv)
+		reached := ctx.Err() != nil
+		cancel()
+		if !reached {
+			assert.Equal(t, exitOK, status)
+			assert.Greater(t, at, least)
+			return
+		}
+		require.Equal(t, exitInterrupted, status, at)
+		require.Equal(t, "travel: interrupted\n", errOut.String())
+	}
 }

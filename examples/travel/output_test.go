@@ -80,27 +80,7 @@ func TestOutput_stderrFailsToo(t *testing.T) {
 // Ctrl-C at every write of a run, and so before, between and in all that it does.
 func TestInterrupt_anywhere(t *testing.T) {
 	t.Parallel()
-	for at := 0; ; at++ {
-		require.Less(t, at, 100)
-		ctx, cancel := context.WithCancel(t.Context())
-		n := 0
-		out := &terminal{typed: func(string) {
-			if n++; n > at {
-				cancel()
-			}
-		}}
-		var errOut bytes.Buffer
-		status := run(ctx, []string{"-trace"}, strings.NewReader(""), out, &errOut, noEnv)
-		reached := ctx.Err() != nil
-		cancel()
-		if !reached {
-			assert.Equal(t, exitOK, status)
-			assert.Greater(t, at, 20)
-			return
-		}
-		require.Equal(t, exitInterrupted, status, at)
-		require.Equal(t, "travel: interrupted\n", errOut.String())
-	}
+	interruptAnywhere(t, 1, 20, "-trace")
 }
 
 func TestInterrupt_atTheQuestion(t *testing.T) {

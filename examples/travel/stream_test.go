@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -178,27 +177,7 @@ func TestStream_outputFailsAnywhere(t *testing.T) {
 
 func TestStream_interruptedAnywhere(t *testing.T) {
 	t.Parallel()
-	for at := 0; ; at += 7 {
-		require.Less(t, at, 1000)
-		ctx, cancel := context.WithCancel(t.Context())
-		n := 0
-		out := &terminal{typed: func(string) {
-			if n++; n > at {
-				cancel()
-			}
-		}}
-		var errOut bytes.Buffer
-		status := run(ctx, []string{"-stream"}, strings.NewReader(""), out, &errOut, noEnv)
-		reached := ctx.Err() != nil
-		cancel()
-		if !reached {
-			assert.Equal(t, exitOK, status)
-			assert.Greater(t, at, 80)
-			return
-		}
-		require.Equal(t, exitInterrupted, status, at)
-		require.Equal(t, "travel: interrupted\n", errOut.String())
-	}
+	interruptAnywhere(t, 7, 80, "-stream")
 }
 
 func TestStream_decidedLater(t *testing.T) {
